@@ -22,7 +22,6 @@ PAGE = ROOT / "docs" / "benchmarks-spark.md"
 PLOT = ROOT / "docs" / "benchmarks-spark.svg"
 SIZES = (1_000_000, 10_000_000, 100_000_000)
 COMPARED = 10_000_000  # events of the comparison with others
-VECTORS = (20_000, 512)  # rows and width
 SMALL = 100_000
 
 _START = """
@@ -90,37 +89,6 @@ _PROGRAMS = {
     "Spark: counts without a bound, 2 executors, not private": (_START + _SESSION + _SPARK_COUNTS + _END, 2),
     "pyarrow: counts without a bound, 2 threads, not private": (_START + _PYARROW + _END, 2),
 }
-_VECTORS = """
-    import armslength as al
-    import numpy as np
-    from armslength import spark
-    from pyspark.sql import functions as F
-    rows, width = 20_000, 512
-    ids = [str(number) for number in range(rows)]
-    protocol = al.Protocol(al.SparseJL(input_dim=width, sketch_dim=256, sparsity=4, seed="bench"), epsilon=1, radius=1)
-    X = np.random.default_rng(0).poisson(3.0, (rows, width)).astype(np.int32)
-    def best(work):
-        seconds = []
-        for _ in range(3):
-            start = time.perf_counter()
-            work()
-            seconds.append(time.perf_counter() - start)
-        return min(seconds)
-    import pyarrow as pa, pyarrow.parquet as pq
-    packed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(4 * width), rows, [None, pa.py_buffer(X)])
-    listed = pa.ListArray.from_arrays(pa.array(np.arange(rows + 1, dtype=np.int32) * width), pa.array(X.ravel()))
-    pq.write_table(pa.table({"id": ids, "packed": packed.cast(pa.binary()), "listed": listed}), path, row_group_size=5000)
-    frame = session.read.parquet(path)
-    def through(column, **more):
-        return lambda: spark.release_rows(frame, protocol, row="id", vector=column, public_rows=ids,
-                                          ledger=al.NO_LEDGER, partitions=8, **more)
-    found = {
-        "binary": best(through("packed", dtype="int32")),
-        "array": best(through("listed")),
-        "one machine": best(lambda: protocol.release(X, ledger=al.NO_LEDGER)),
-    }
-    print(json.dumps(found))
-"""
 
 
 def measured(program: str, path: Path, small: Path, count: int, repeats: int) -> dict[str, float]:
@@ -196,10 +164,8 @@ def main() -> None:
         write_events(small, SMALL)
         found: dict[str, Any] = {
             "rows": compared(folder, small, COMPARED // (10 if quick else 1)),
-            "vectors": measured(_START + _SESSION + _VECTORS, folder / "vectors.parquet", small, 2, 1),
             "growth": growth(folder, small, list(SIZES[: 2 if quick else 3])),
         }
-    print(json.dumps(found["vectors"]))
     if quick:
         return
     found["lines"] = [
@@ -227,7 +193,6 @@ def _page(found: dict[str, Any]) -> str:
         f"| {row['python']:,.0f} MB | {row['java']:,.0f} MB |"
         for row in found["growth"]
     ]
-    vectors = found["vectors"]
     return f"""# Events under Spark
 
 If the events fit on one machine, one machine is faster. Use a cluster if they do not fit, or are already in one.
@@ -250,11 +215,6 @@ Executors are separate processes with one core each (`local-cluster`). The clock
 ![time and memory of the driver by number of events](benchmarks-spark.svg)
 
 The driver holds the sums of the groups and no events.
-
-## Vectors
-
-{VECTORS[0]:,} rows of {VECTORS[1]} numbers, one sketch of 256 coordinates each, best of three: {vectors["binary"]:.1f} s from binary vectors,
-{vectors["array"]:.1f} s from arrays, and {vectors["one machine"]:.2f} s on one machine from an array in memory. Moving the numbers costs more than sketching them.
 """
 
 

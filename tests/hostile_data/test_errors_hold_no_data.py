@@ -28,7 +28,6 @@ UNREACHED = {
     "the query names a column that is not there": "it shows names of the schema at most: tests/unit/ingest has it",
     "the … database has no table of this name; its tables are …": "it shows names of the schema at most: tests/unit/ingest has it",
     "the … server refused the login: are the user, the password and the name of the database right?": "asks for a server",
-    "… must have at most … columns, got …; leave out those that are not needed": "asks for a large file: tests/hostile has it",
     "the temporary folder must have room for a copy of the events, got: …; set TMPDIR to another": "asks for a full disk",
     "… must have records of at most … bytes, got a longer one": "asks for a large file: tests/property has it",
     "… must not change while it is read, got another header": "asks for a second writer",

@@ -27,13 +27,13 @@ PUBLIC = {
         count items.ndim line len(listed) len(names) len(shape) number shape[1] size
         short_repr(array.shape)""",
     "what the protocol, the transform or a constant says": """
-        at_most input_dim meaning protocol.items protocol.noise_site transforms/transform.py:last self.name sketch_dim
+        at_most input_dim protocol.items protocol.noise_site transforms/transform.py:last self.name sketch_dim
         transform.input_dim unicodedata.unidata_version width __version__ driver problem.strerror _PROBLEMS[problem] delimiter
         ingest/sources.py:known ingest/sources.py:scheme ingest/databases.py:self.scheme
-        ','.join(PACKED) ','.join(_FUNCTIONS) 'and'.join(roles) sklearn.py:ours
+        ','.join(_FUNCTIONS) 'and'.join(roles) sklearn.py:ours
         ','.join(sorted(expected)) self.noise_sites transforms/transform.py:site transforms/transform.py:transform.name""",
     "public arguments, in the caller's own words": """
-        dtype name near role short_repr(level) short_repr(listed) short_repr(memory) short_repr(name) short_repr(partitions) short_repr(public_rows)
+        name near role short_repr(level) short_repr(listed) short_repr(memory) short_repr(name) short_repr(partitions)
         short_repr(seed) short_repr(sketch_dim) short_repr(value) str(seed) where
         short_repr(mark) short_repr(self.encoding) short_repr(self.format) ingest/event_files.py:self.encoding""",
     "arguments and fields of a protocol, which is fixed before any data is seen": """

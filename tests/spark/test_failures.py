@@ -5,15 +5,12 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import armslength as al
 from armslength.ledger.ledger import open_account
 from armslength.release.release import release_events
 from armslength.spark import spark_tables as module
-from armslength.spark import spark_vectors
-from armslength.spark.spark_vectors import SparkVectorJob
 from spark.gates import attempts, let_go, lose, lose_files, make_pipes, noted, shortened, told, turned
 from spark.tables import COLUMNS, events, frame_of, in_spark, on_one_machine
 from unit.ingest.tables_of_events import KEY
@@ -77,29 +74,6 @@ def test_a_stage_that_is_computed_again(session, tmp_path, monkeypatch, again):
             released(frame_of(session, TABLE), ledger)
         assert ledger.entries() == []
     assert len(attempts(tmp_path)) > len({partition for partition, _ in attempts(tmp_path)})
-
-
-def test_rows_of_a_stage_that_is_computed_again_in_another_order(session, tmp_path, monkeypatch):
-    def rows_with_a_loss(frame):
-        rows = real_rows(frame)
-        yield next(rows)
-        lose_files(tmp_path)
-        yield from rows
-
-    vectors = np.arange(1, 65).reshape(16, 4)
-    names = [f"r{number}" for number in range(16)]
-    real_task, real_rows = spark_vectors.task_of, spark_vectors.local_rows
-    monkeypatch.setattr(spark_vectors, "task_of", lambda job: noted(real_task(job), tmp_path, again=turned))
-    monkeypatch.setattr(spark_vectors, "local_rows", rows_with_a_loss)
-    monkeypatch.setattr(spark_vectors, "BLOCK_BYTES", 1)  # a block for each row, for several reducers
-    packed = [
-        (name, bytearray(row.astype("<i8").tobytes())) for name, row in zip(names, vectors, strict=True)
-    ]
-    frame = session.createDataFrame(packed, "id STRING, v BINARY").coalesce(1)
-    protocol = al.Protocol(al.Identity(input_dim=4), epsilon=1, radius=1)
-    job = SparkVectorJob(frame, protocol, row="id", vector="v", public_rows=names, dtype="int64")
-    assert job.sums().values.tolist() == vectors.tolist()
-    assert len(attempts(tmp_path)) > 1
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import numpy as np
-
 import armslength as al
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "spark.md"
@@ -20,8 +18,8 @@ def test_the_blocks_of_the_guide_run(session, tmp_path, monkeypatch):
     )
     visits.write.saveAsTable("clinic.visits")
     visits.write.parquet(str(tmp_path / "visits"))
-    counts = np.arange(512, dtype="<i4").tobytes()
-    session.createDataFrame([("north", counts)], "hospital STRING, profile BINARY").write.saveAsTable(
+    profiles = [("north", list(range(512)))]
+    session.createDataFrame(profiles, "hospital STRING, profile ARRAY<INT>").write.saveAsTable(
         "clinic.profiles"
     )
     transform = al.SparseJL(input_dim=None, sketch_dim=64, seed="s")

@@ -168,9 +168,9 @@ class KeyedOrder:
         hashes = [text_hash(label, 0, len(label), self.key) for label in labels]
         self._groups: Words = np.array(hashes, dtype=np.uint64)
 
-    def bounded(self, events: Events, bound: int) -> BoundedEvents:
+    def bounded(self, events: Events, bound: int, *, in_order: bool = False) -> BoundedEvents:
         """What is kept of the events; all events of a person must be among them."""
-        rules = self.each_once, self.one_group, self.in_order
+        rules = self.each_once, self.one_group, self.in_order or in_order
         arrays = bound_events(*events, self.key, self._groups, *rules, np.int64(bound))
         return BoundedEvents(*arrays)
 
@@ -194,9 +194,8 @@ class KeyedOrder:
 
     def _kept(self, events: Events, bound: int, width: int) -> Events:
         """What is kept, as events with so many columns."""
-        in_order = self.in_order or width > _KEY  # hashes are needed, also where everything is kept
-        rules = self.each_once, self.one_group, in_order
-        kept = BoundedEvents(*bound_events(*events, self.key, self._groups, *rules, np.int64(bound)))
+        # hashes may be needed, also where everything is kept
+        kept = self.bounded(events, bound, in_order=width > _KEY)
         result = Events.joined([(events, 0, np.repeat(kept.persons, np.diff(kept.starts)))], width)
         groups = kept.groups | kept.margins.astype(np.int64) << 32
         columns = [*kept.items.T, groups, kept.amounts, 1, kept.keys]

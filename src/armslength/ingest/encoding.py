@@ -25,7 +25,7 @@ from armslength.ingest.contributions import (
     same_bytes,
     slot_of,
 )
-from armslength.ingest.event_columns import canonical_person
+from armslength.ingest.event_columns import canonical_person, is_text
 from armslength.ingest.partitions import PART_SHIFT, PARTS, Block
 from armslength.randomness.hashing import string_words
 from armslength.randomness.seeds import canonical_text
@@ -95,8 +95,9 @@ class _KnownItems(NamedTuple):
     margins: Words  # the number of each item's group, if there are item groups
     is_usable: NDArray[np.bool_]
     amounts: Int64s  # what an event with each item counts, if there are item weights
-    list: ItemList  # of the same; the same for all that grew from one
-    is_first: bool  # later ones forget what was known, so events cannot refer to them
+    list: (
+        ItemList | None
+    )  # of the same; None for texts of one batch, which are forgotten, so that events cannot refer to them
     packed: Words  # as ids of persons are
     slots: Words  # bits of the hash, and 1 + the number of the text; 0 if empty
 
@@ -143,22 +144,18 @@ class ItemWords:
         is_new = places < 0
         if is_new.any():
             with self._lock:  # others go on with what they have
-                if self._known.list is not known.list:  # another list was begun meanwhile
-                    places = self._places(self._known, items)
-                    is_new = places < 0
-                known = self._known  # with what was added meanwhile; places in a list stay as they are
+                known = self._known  # with what was added meanwhile; places in the list stay as they are
                 new = items.filter(_mask(is_new))
                 new = new.fill_null("") if new.null_count else new
                 different = pc.unique(new)
                 known = self._of(different.filter(_mask(self._places(known, different) < 0)), known)
-                self._known = known
-                if len(known.words) >= _MOST_ITEMS:
-                    self._known = self._of(_NO_TEXT, None)._replace(is_first=False)
+                if known.list is not None:
+                    self._known = known
             places[is_new] = self._places(known, new)
         amounts: Int64s = known.amounts[places] if len(known.amounts) else _NONE
         # nearly always only the empty text, which is the first, cannot be used
         is_usable = places != 0 if known.is_usable[1:].all() else known.is_usable[places]
-        if known.is_first:
+        if known.list is not None:
             return Items(places.astype(np.int64), known.list, _NO_ROWS, amounts, is_usable)
         margins = known.margins[places] if len(known.margins) else np.zeros(len(places))
         return Items(margins.astype(np.int64), None, known.words[places], amounts, is_usable)
@@ -181,12 +178,13 @@ class ItemWords:
             different = pa.concat_arrays([known.texts, different])
             words, amounts = np.concatenate([known.words, words]), np.concatenate([known.amounts, amounts])
             margins = np.concatenate([known.margins, margins])
-        items = ItemList() if known is None else known.list
-        items.words, items.margins = words, margins
-        is_first = known is None or known.is_first
+        items = None
+        if len(words) <= _MOST_ITEMS:
+            items = ItemList() if known is None or known.list is None else known.list
+            items.words, items.margins = words, margins
         is_usable = words[:, 0] != np.uint64(2**64 - 1)
         table = table_of_texts(*_buffers(different), self._key)
-        return _KnownItems(different, words, margins, is_usable, amounts, items, is_first, *table)
+        return _KnownItems(different, words, margins, is_usable, amounts, items, *table)
 
     def _words_of(self, item: str) -> bytes:
         if not item:
@@ -346,7 +344,7 @@ class EventEncoder:
 
     def _items(self, column: pa.Array) -> Items:
         """The items of a batch; integers are their own numbers, if they are small."""
-        if _is_text(column.type):
+        if is_text(column.type):
             items = self._item_words.find(_text(column))
             return items._replace(is_usable=items.is_usable & _valid(column))
         numbers, words = column.cast(pa.int64()).fill_null(0).to_numpy(), _NO_ROWS
@@ -355,10 +353,6 @@ class EventEncoder:
             words[:, 1] = numbers.view(np.uint64)
             numbers = np.zeros(len(words), dtype=np.int64)
         return Items(numbers, None, words, _NONE, _valid(column))
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _text(column: pa.Array) -> pa.Array:

@@ -91,8 +91,8 @@ def opened_table(
     process = os.getpid()
     connection = duckdb.connect(":memory:", config=config)
     try:
-        # the bar goes to standard output, which may be a pipe
-        connection.execute("SET enable_progress_bar = false")
+        # the bar goes to standard output, which may be a pipe; and all that is read is handed to the engine
+        connection.execute("SET enable_progress_bar = false; SET enable_external_access = false")
         problems, read = list[BaseException](), BytesRead()
         with _our_errors(problems):
             relations = relations_of(connection, source, files, columns, problems, read)

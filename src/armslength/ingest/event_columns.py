@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from armslength.checks import type_name
 from armslength.errors import InputError, ParameterError
 from armslength.protocol.protocol import Protocol
@@ -37,7 +39,12 @@ class EventColumns:
     record: Mapping[str, str] = field(default_factory=dict)  # role and name of each column of a record
 
     def __post_init__(self) -> None:
-        check_roles(self.named)
+        roles = self.named
+        for role, name in roles.items():
+            if not isinstance(name, str) or name == "":  # type: ignore[redundant-expr]  # callers may have no type checker
+                raise ParameterError(f"{role} must be the name of a column, got {type(name).__name__}")
+        if len({name.casefold() for name in roles.values()}) != len(roles):
+            raise ParameterError(f"{' and '.join(roles)} must be different columns, got one twice")
 
     @property
     def named(self) -> dict[str, str]:
@@ -53,13 +60,9 @@ class EventColumns:
         return EventColumns(**same, record=record)
 
 
-def check_roles(roles: dict[str, str]) -> None:
-    """Refuses what are no names of different columns."""
-    for role, name in roles.items():
-        if not isinstance(name, str) or name == "":  # type: ignore[redundant-expr]  # callers may have no type checker
-            raise ParameterError(f"{role} must be the name of a column, got {type(name).__name__}")
-    if len({name.casefold() for name in roles.values()}) != len(roles):
-        raise ParameterError(f"{' and '.join(roles)} must be different columns, got one twice")
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a type of Arrow is text."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def quoted(name: str) -> str:

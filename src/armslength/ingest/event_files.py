@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
 STANDARD_INPUT = "-"
-_BYTES_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +55,12 @@ class EventFile:
         """An Arrow or Parquet file with its schema."""
         import pyarrow.dataset as ds  # noqa: PLC0415  # imports pandas, if it is there, which takes longer than a small table
 
-        form = "parquet" if self.kind == "parquet" else "ipc"
+        form: Any = "ipc"
+        if self.kind == "parquet":
+            options = ds.ParquetFragmentScanOptions(
+                arrow_extensions_enabled=True
+            )  # UUIDs, and not their bytes
+            form = ds.ParquetFileFormat(default_fragment_scan_options=options)
         try:
             return ds.dataset(self.path, format=form, filesystem=self.filesystem, partitioning=None)
         except (pa.ArrowException, OSError):
@@ -74,7 +78,7 @@ class EventFile:
                 if self.compression is not None:
                     file = pa.CompressedInputStream(stored, self.compression)
                 if codecs.lookup(self.encoding).name != "utf-8":
-                    file = _Utf8(file, self.encoding)
+                    file = pa.transcoding_input_stream(pa.PythonFile(file, "r"), self.encoding, "utf-8")
                 yield file, stored
         except UnicodeError:
             raise self.wrong_encoding() from None
@@ -91,27 +95,6 @@ class EventFile:
         return InputError(
             f"cannot read {self.name}: its text is not {self.encoding}; say its encoding, such as latin-1 (--encoding latin-1)"
         )
-
-
-class _Utf8(io.RawIOBase):
-    """Text of another encoding as UTF-8."""
-
-    def __init__(self, file: Any, encoding: str) -> None:
-        self._file = file
-        self._decoder = codecs.getincrementaldecoder(encoding)("strict")
-        self._ready, self._is_last = b"", False
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, room: Any) -> int:
-        while not self._ready and not self._is_last:
-            data = self._file.read(_BYTES_AT_ONCE)
-            self._is_last = not data
-            self._ready = self._decoder.decode(data, self._is_last).encode()
-        part, self._ready = self._ready[: len(room)], self._ready[len(room) :]
-        room[: len(part)] = part
-        return len(part)
 
 
 class _StandardInput(io.RawIOBase):
@@ -132,17 +115,12 @@ class _StandardInput(io.RawIOBase):
     def readinto(self, room: Any) -> int:
         start = self._place if self._look else 0
         if start == len(self._ahead):
-            self._ahead += standard_input().read1(len(room))
+            if sys.stdin is None:
+                raise InputError("cannot read the standard input: this process has none")
+            self._ahead += sys.stdin.buffer.read1(len(room))  # type: ignore[union-attr]  # of a buffer
         part = bytes(self._ahead[start : start + len(room)])
         if not self._look:
             del self._ahead[: len(part)]
         room[: len(part)] = part
         self._place += len(part)
         return len(part)
-
-
-def standard_input() -> Any:
-    """The bytes of the standard input."""
-    if sys.stdin is None:
-        raise InputError("cannot read the standard input: this process has none")
-    return sys.stdin.buffer

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ from armslength.ingest.contributions import (
     ids_of,
 )
 from armslength.ingest.encoding import EventEncoder, ItemWords, LeftOut, Watch
+from armslength.ingest.engine import EventTable, opened_table
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.parquet_texts import ParquetTexts
 from armslength.ingest.partitions import DEFAULT_MEMORY, EventStore, Job, memory_bytes
@@ -37,9 +38,6 @@ from armslength.protocol.margins import margin_table
 from armslength.protocol.protocol import Protocol, checked_vocabulary
 from armslength.randomness.seeds import canonical_text
 from armslength.threads import cached_attribute, ordered_map, worker_count
-
-if TYPE_CHECKING:
-    from armslength.ingest.engine import EventTable
 
 _TEXTS = {"person", "group", "item"}
 _MOST_GROUPS = 10_000_000
@@ -235,15 +233,13 @@ class TableJob:
                     advance(now - before)
                     before = now
 
-    def opened(self) -> "AbstractContextManager[EventTable | ParquetTexts]":
+    def opened(self) -> AbstractContextManager[EventTable | ParquetTexts]:
         """The source, after a look at its schema alone."""
         by_number = self.item_names is None and self.protocol.transform.input_dim is not None
         if self.protocol.items == "string" and not by_number and set(self.columns.named) <= _TEXTS:
             texts = ParquetTexts.of(event_files(self.source), self.columns.named)
             if texts is not None:
                 return nullcontext(texts)
-        from armslength.ingest.engine import opened_table  # noqa: PLC0415  # DuckDB takes longer than a small table
-
         options: dict[str, Any] = {"by_number": by_number, "memory": self.memory, "threads": self.threads}
         return opened_table(self.source, self.columns, self.protocol, **options)
 

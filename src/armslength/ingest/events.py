@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from armslength.checks import short_repr, type_name
@@ -15,13 +14,11 @@ from armslength.ingest.grid import add_amounts
 from armslength.ingest.sums import Sums
 from armslength.protocol.protocol import Protocol
 from armslength.randomness.hashing import UNREADABLE, read_to_the_end
-from armslength.threads import available_threads, for_blocks
-from armslength.transforms.integer_rows import SparseRows, plain_array
+from armslength.transforms.integer_rows import plain_array
 from armslength.transforms.transform import Transform
 
-_EVENTS_AT_ONCE = 1 << 17
 _ENTRIES_AT_ONCE = 1 << 20
-_MOST_TOTALS = 1 << 21  # 16 MB for each thread
+_MOST_TOTALS = 1 << 21  # 16 MB
 
 
 def event_sums(protocol: Protocol, items: Any, amounts: Any) -> Sums:
@@ -53,37 +50,18 @@ def event_sums(protocol: Protocol, items: Any, amounts: Any) -> Sums:
 def _sketch_of_numbers(
     transform: Transform, numbers: NDArray[np.int64], amounts: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """For a fixed input_dim: s additions for each event with `SparseJL`, k for each column with the others."""
+    """For a fixed input_dim: as many additions for each event as its column has entries."""
     width = transform.input_dim or 0
     if width <= min(len(numbers), _MOST_TOTALS):
         # more events than columns: adding to one total is less work than to s coordinates
-        return np.asarray(transform.apply(_totals(numbers, amounts, width)[None, :])[0])
-    if transform.cheap_per_event:
-        # as rows of a sparse matrix that are added up, so that threads share the work
-        starts = np.append(np.arange(0, max(1, len(numbers)), _EVENTS_AT_ONCE), len(numbers))
-        rows = SparseRows(starts, numbers, amounts, width)
-        return np.asarray(transform.apply(rows).sum(axis=0))
-    present, positions = np.unique(numbers, return_inverse=True)
-    totals = np.zeros(len(present), dtype=np.int64)
-    add_amounts(positions, amounts, totals)
-    sketch = np.zeros(transform.sketch_dim, dtype=np.int64)
-    step = max(1, _ENTRIES_AT_ONCE // transform.sketch_dim)
-    for first in range(0, len(present), step):
-        sketch += transform.columns(present[first : first + step]) @ totals[first : first + step]
-    return sketch
-
-
-def _totals(numbers: NDArray[np.int64], amounts: NDArray[np.int64], width: int) -> NDArray[np.int64]:
-    """The total amount of each column."""
-    parts: list[NDArray[np.int64]] = []
-
-    def add(start: int, stop: int) -> None:
         totals = np.zeros(width, dtype=np.int64)
-        add_amounts(numbers[start:stop], amounts[start:stop], totals)
-        parts.append(totals)
-
-    for_blocks(len(numbers), -(-len(numbers) // available_threads()), add)
-    return np.asarray(sum(parts))
+        add_amounts(numbers, amounts, totals)
+        return np.asarray(transform.apply(totals[None, :])[0])
+    sketch = np.zeros(transform.sketch_dim, dtype=np.int64)
+    step = max(1, _ENTRIES_AT_ONCE // (transform.column_entries or transform.sketch_dim))
+    for first in range(0, len(numbers), step):
+        sketch += transform.columns(numbers[first : first + step]) @ amounts[first : first + step]
+    return sketch
 
 
 def _arrow_column(items: Any) -> pa.ChunkedArray | None:
@@ -117,39 +95,26 @@ def _column_of_list(protocol: Protocol, items: Any) -> pa.ChunkedArray:
 def _counts(column: pa.ChunkedArray, amounts: NDArray[np.int64], kind: str) -> tuple[Any, NDArray[np.int64]]:
     """(the different items of an Arrow column, the total amount of each)."""
     value_type = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    plain = pa.large_string() if value_type == pa.string_view() else value_type  # Arrow groups no views
     text_types = (pa.string(), pa.large_string(), pa.string_view())
     if not (value_type in text_types if kind == "string" else pa.types.is_integer(value_type)):
         raise InputError(
             f"items must be of the protocol's type {kind}, got {type_name(value_type)}; cast them"
         )
-    parts: list[tuple[pa.Array, NDArray[np.int64]]] = []
-
-    def count(start: int, stop: int) -> None:
-        for chunk in column.slice(start, stop - start).chunks:
-            coded = chunk if pa.types.is_dictionary(chunk.type) else pc.dictionary_encode(chunk)
-            totals = np.zeros(len(coded.dictionary), dtype=np.int64)
-            indices = coded.indices.to_numpy()
-            # a dictionary may come from anywhere
-            is_valid = not len(indices) or 0 <= indices.min() <= indices.max() < len(totals)
-            if coded.dictionary.null_count or not is_valid:
-                raise InputError(
-                    "a dictionary of items must be valid and have no missing values, got another"
-                )
-            add_amounts(indices, amounts[start : start + len(chunk)], totals)
-            start += len(chunk)
-            parts.append((coded.dictionary.cast(value_type), totals))
-
-    for_blocks(len(column), max(1 << 16, len(column) // 8), count)
-    if not parts:
-        return [], np.zeros(0, dtype=np.int64)
-    together = pc.dictionary_encode(pa.concat_arrays([items for items, _ in parts]))
-    totals = np.zeros(len(together.dictionary), dtype=np.int64)
-    add_amounts(together.indices.to_numpy(), np.concatenate([part for _, part in parts]), totals)
-    try:  # what Arrow calls text may be no UTF-8
-        different = together.dictionary.to_pylist() if kind == "string" else together.dictionary.to_numpy()
-    except UnicodeDecodeError:
-        raise InputError("items must be valid Unicode text, got other bytes") from None
-    return different, totals
+    try:
+        column.validate(full=True)  # it may come from anywhere
+    except pa.ArrowException:
+        raise InputError("items must be valid text or a valid dictionary, got another") from None
+    if pa.types.is_dictionary(column.type):
+        chunks = [chunk.dictionary.cast(plain).take(chunk.indices) for chunk in column.chunks]
+        column = pa.chunked_array(chunks, plain)
+    if column.null_count:
+        raise InputError("a dictionary of items must have no missing values, got some")
+    table = pa.table({"item": column.cast(plain), "amount": amounts})
+    totals = table.group_by("item").aggregate([("amount", "sum")])
+    different = totals.column("item")
+    sums: NDArray[np.int64] = totals.column("amount_sum").to_numpy()
+    return different.to_pylist() if kind == "string" else different.to_numpy(), sums
 
 
 def _whole_amounts(amounts: Any, count: int) -> NDArray[np.int64]:

@@ -2,32 +2,26 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from armslength.errors import InputError
+from armslength.ingest.event_columns import is_text
 from armslength.ingest.event_files import EventFile
 from armslength.ingest.partitions import ROWS_AT_ONCE
+from armslength.ingest.relations import check_names
 
 _FEWEST_ROWS = 1 << 16  # of a file on average; the engine joins smaller ones
 _OPTIONS: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 20}  # few bytes of a file at a time
-
-
-class ParquetFile(NamedTuple):
-    """A file and what its footer says."""
-
-    path: str
-    name: str  # for messages
-    metadata: pq.FileMetaData
 
 
 @dataclass(frozen=True)
 class ParquetTexts:
     """Files that were opened, of which only the schema has been read."""
 
-    files: Sequence[ParquetFile]
+    files: Sequence[tuple[EventFile, pq.FileMetaData]]
     columns: dict[str, str]  # by role
 
     @classmethod
@@ -41,10 +35,12 @@ class ParquetTexts:
                 parquet = pq.ParquetFile(file.path, **_OPTIONS)
             except (pa.ArrowException, OSError, UnicodeDecodeError):
                 return None  # the engine says why
-            if not _has_texts(parquet.schema_arrow, columns):
+            schema = parquet.schema_arrow
+            check_names(columns, schema.names, file.name, has_schema=True)
+            if not all(is_text(schema.field(name).type) for name in columns.values()):
                 return None
-            opened.append(ParquetFile(file.path, file.name, parquet.metadata))
-        rows = sum(each.metadata.num_rows for each in opened)
+            opened.append((file, parquet.metadata))
+        rows = sum(metadata.num_rows for _, metadata in opened)
         are_small = len(opened) > 1 and rows < _FEWEST_ROWS * len(opened)
         return cls(opened, columns) if opened and not are_small else None
 
@@ -55,23 +51,25 @@ class ParquetTexts:
 
     def pieces(self) -> Iterator[Iterator[pa.RecordBatch]]:
         """Batches of some row groups at a time, with a column for each role; each piece may be read by another thread."""
-        for file in self.files:
-            sizes = [file.metadata.row_group(each).num_rows for each in range(file.metadata.num_row_groups)]
+        for file, metadata in self.files:
+            sizes = [metadata.row_group(each).num_rows for each in range(metadata.num_row_groups)]
             groups, rows = list[int](), 0
             for number, size in enumerate(sizes):
                 groups, rows = [*groups, number], rows + size
                 if rows >= ROWS_AT_ONCE or number + 1 == len(sizes):
-                    yield self._batches(file, groups)
+                    yield self._batches(file, metadata, groups)
                     groups, rows = [], 0
 
-    def _batches(self, file: ParquetFile, groups: list[int]) -> Iterator[pa.RecordBatch]:
+    def _batches(
+        self, file: EventFile, metadata: pq.FileMetaData, groups: list[int]
+    ) -> Iterator[pa.RecordBatch]:
         names = list(self.columns.values())
         coded = [
             name for role, name in self.columns.items() if role == "group"
         ]  # few texts, so their numbers
         waiting, rows = list[pa.RecordBatch](), 0
         try:
-            reader = pq.ParquetFile(file.path, metadata=file.metadata, read_dictionary=coded, **_OPTIONS)
+            reader = pq.ParquetFile(file.path, metadata=metadata, read_dictionary=coded, **_OPTIONS)
             for batch in reader.iter_batches(
                 ROWS_AT_ONCE, row_groups=groups, columns=names, use_threads=False
             ):
@@ -88,15 +86,3 @@ class ParquetTexts:
         table = pa.Table.from_batches(batches).unify_dictionaries().combine_chunks()
         columns = [table.column(name).chunk(0) for name in self.columns.values()]
         return pa.RecordBatch.from_arrays(columns, list(self.columns))
-
-
-def _has_texts(schema: pa.Schema, columns: dict[str, str]) -> bool:
-    """Whether each column is there, once even without regard to capitals, and is text."""
-    folded = [name.casefold() for name in schema.names]
-    for name in columns.values():
-        if name not in schema.names or folded.count(name.casefold()) > 1:
-            return False
-        kind = schema.field(name).type
-        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-            return False
-    return True

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -17,16 +16,13 @@ from armslength.ingest.sources import (
     as_source,
     chosen_columns,
     chosen_schema,
-    has_own_schema,
+    is_dataset,
     recorded_stream,
     table_stream,
 )
-from armslength.ingest.text_files import BytesRead, first_object, header_names, lines, records
+from armslength.ingest.text_files import LINE, BytesRead, first_object, header_names, lines, records
 
-_MOST_COLUMNS = 20_000  # two seconds; the engine's time grows with their square
 BAD_LINE = "ARMSLENGTH: a line is no JSON object"
-_PATH = "armslength: path"  # the engine's column of the file that a row comes from
-_PATTERNS = set("*?[\\")  # what the engine takes for a pattern in the name of a file
 
 
 @dataclass(frozen=True)
@@ -53,79 +49,51 @@ def relations_of(
     roles = columns.named
     if files is None:
         return [_of_table(connection, source, roles, problems)]
-    scans = dict[tuple[Any, ...], list[EventFile]]()
+    scans = dict[tuple[bool, tuple[str, ...], pa.Schema], list[EventFile]]()
     for file in files:
-        key = _scan_of(connection, file, roles)
-        if key is not None:
-            scans.setdefault(key, []).append(file)
-    return [
-        _of_files(connection, f"events_{number}", scan, roles, problems, read)
-        for number, scan in enumerate(scans.values())
-    ]
+        schema = _schema_of(connection, file, roles)
+        if schema is not None:
+            scans.setdefault((file.is_text, tuple(_split(roles, file)[1]), schema), []).append(file)
+    relations = []
+    for number, ((is_text, folders, schema), scan) in enumerate(scans.items()):
+        name = f"events_{number}"
+        batches = chain.from_iterable(_batches(file, roles, read) for file in scan)
+        connection.register(name, recorded_stream(schema, batches, problems))
+        if LINE in schema.names:
+            relations.append(_of_lines(name, _split(roles, scan[0])[0], folders))
+        else:
+            relations.append(_typed(connection, name, roles if is_text else folders))
+    return relations
 
 
-def _scan_of(
+def _schema_of(
     connection: duckdb.DuckDBPyConnection, file: EventFile, roles: dict[str, str]
-) -> tuple[Any, ...] | None:
-    """What a file has in common with others that are read in one scan, after a look at its schema; None if it has no events."""
+) -> pa.Schema | None:
+    """The schema of a file's batches, after a look at its own; None if it has no events."""
     inside, folders = _split(roles, file)
     if file.kind in ("lines", "json"):
         keys = keys_of_first_object(connection, file)
         if keys is None:  # no object, no event
             return None
         check_names(inside, keys, file.name, has_capitals=True)
-        return ("json", *folders)
+        return pa.schema([(column, pa.string()) for column in (LINE, *folders)])
     names = own_names(file)
-    if len(names) > _MOST_COLUMNS:
-        raise InputError(
-            f"{file.name} must have at most {_MOST_COLUMNS} columns, got {len(names)}; leave out those that are not needed"
-        )
     check_names(inside, names, file.name, has_schema=not file.is_text)
     if file.is_text:
-        return ("delimited",)
-    if _is_for_engine(file, names):
-        return ("parquet", *folders, *names, "types", *_types(connection, _parquet([file])).values())
-    return ("arrow", chosen_schema(file.dataset().schema, inside, folders))
+        return pa.schema([(role, pa.string()) for role in roles])
+    return chosen_schema(file.dataset().schema, inside, folders)
 
 
-def _is_for_engine(file: EventFile, names: list[str]) -> bool:
-    """Whether the engine can read the file itself.
-
-    It would take some names of files for patterns, and rename columns that differ in capitals alone.
-    """
-    if file.kind != "parquet" or file.filesystem is not None:
-        return False
-    has_twins = len({name.casefold() for name in names}) < len(names)
-    return not has_twins and _PATTERNS.isdisjoint(str(Path(file.path).resolve()))
-
-
-def _of_files(
-    connection: duckdb.DuckDBPyConnection,
-    name: str,
-    files: Sequence[EventFile],
-    roles: dict[str, str],
-    problems: list[BaseException],
-    read: BytesRead,
-) -> Relation:
-    """The files of one scan."""
-    file = files[0]
-    inside, folders = _split(roles, file)
-    if file.kind == "delimited":
-        batches = chain.from_iterable(records(each, roles, read) for each in files)
-        schema = pa.schema([(role, pa.string()) for role in roles])
-        connection.register(name, recorded_stream(schema, batches, problems))
-        return Relation(name, {role: (quoted(role), "VARCHAR") for role in roles}, frozenset(roles))
+def _batches(file: EventFile, roles: dict[str, str], read: BytesRead) -> Iterator[pa.RecordBatch]:
+    """The events of a file in the schema of `_schema_of`."""
     if file.is_text:
-        batches = chain.from_iterable(lines(each, roles, read) for each in files)
-        schema = pa.schema([(column, pa.string()) for column in ("line", *folders)])
-        connection.register(name, recorded_stream(schema, batches, problems))
-        return _of_lines(name, inside, folders)
-    if _is_for_engine(file, own_names(file)):
-        return _of_parquet(connection, name, files, roles)
-    schema = chosen_schema(file.dataset().schema, inside, folders)
-    batches = chain.from_iterable(_arrow_batches(each, roles) for each in files)
-    connection.register(name, recorded_stream(schema, batches, problems))
-    return _typed(connection, name, {role: role for role in roles}, folders)
+        yield from (records if file.kind == "delimited" else lines)(file, roles, read)
+        return
+    inside, folders = _split(roles, file)
+    dataset = file.dataset()
+    has_twins = len(set(dataset.schema.names)) < len(dataset.schema.names)
+    reader = dataset.scanner(columns=None if has_twins else list(inside.values())).to_reader()
+    yield from chosen_columns(reader, inside, folders)
 
 
 def _split(roles: dict[str, str], file: EventFile) -> tuple[dict[str, str], dict[str, str | None]]:
@@ -144,31 +112,19 @@ def _of_table(
         names = list(stream.schema.names)
     else:
         names = database.schema().names
-    is_missing = not set(roles.values()) <= set(names)
-    check_names(
-        roles, names, "source", has_schema=database is not None or (is_missing and has_own_schema(table))
-    )
+    check_names(roles, names, "source", has_schema=database is not None or is_dataset(table))
     if database is None:
         schema, batches = chosen_schema(stream.schema, roles, ()), chosen_columns(stream, roles, {})
     else:
         schema, batches = database.schema(roles), database.batches(roles)
     connection.register("events_of_table", recorded_stream(schema, batches, problems))
     texts = roles if database is not None and database.is_text else ()
-    return _typed(connection, "events_of_table", {role: role for role in roles}, texts)
+    return _typed(connection, "events_of_table", texts)
 
 
 def own_names(file: EventFile) -> list[str]:
     """The columns of a file by its own schema, as it spells them; JSON has none."""
     return header_names(file) if file.kind == "delimited" else list(file.dataset().schema.names)
-
-
-def _arrow_batches(file: EventFile, roles: dict[str, str]) -> Iterator[pa.RecordBatch]:
-    """The events of an Arrow file, or of a Parquet file that the engine cannot read itself."""
-    inside, folders = _split(roles, file)
-    dataset = file.dataset()
-    has_twins = len(set(dataset.schema.names)) < len(dataset.schema.names)
-    reader = dataset.scanner(columns=None if has_twins else list(inside.values())).to_reader()
-    yield from chosen_columns(reader, inside, folders)
 
 
 def keys_of_first_object(connection: duckdb.DuckDBPyConnection, file: EventFile) -> list[str] | None:
@@ -228,42 +184,14 @@ def _letters(name: str) -> str:
     return re.sub(r"[\W_]", "", name.casefold())
 
 
-def _typed(
-    connection: duckdb.DuckDBPyConnection, sql: str, columns: dict[str, str], texts: Iterable[str] = ()
-) -> Relation:
-    """A relation with types of its own, given the column of each role."""
-    types = _types(connection, sql)
-    for role, name in columns.items():
-        if types[name] == "JSON":  # unchecked: a single value could end the query
+def _typed(connection: duckdb.DuckDBPyConnection, name: str, texts: Iterable[str]) -> Relation:
+    """A stream of a column for each role, with types of its own."""
+    relation = connection.sql(f"SELECT * FROM {name} LIMIT 0")  # noqa: S608  # our own name
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    for role, kind in types.items():
+        if kind == "JSON":  # unchecked: a single value could end the query
             raise InputError(f"{role} must be a column of text or numbers, got JSON; cast it first")
-    columns_of = {role: (quoted(name), types[name]) for role, name in columns.items()}
-    return Relation(sql, columns_of, frozenset(texts))
-
-
-def _parquet(files: Sequence[EventFile], more: str = "") -> str:
-    places = ", ".join(text(str(Path(file.path).resolve())) for file in files)
-    return f"read_parquet([{places}], hive_partitioning = false, union_by_name = true{more})"
-
-
-def _of_parquet(
-    connection: duckdb.DuckDBPyConnection, name: str, files: Sequence[EventFile], roles: dict[str, str]
-) -> Relation:
-    """Parquet files of one schema, joined by their names with what the folders say."""
-    inside, folders = _split(roles, files[0])
-    if not folders:
-        return _typed(connection, _parquet(files), roles)
-    values = {
-        role: pa.array([file.partitions[roles[role]] for file in files], pa.string()) for role in folders
-    }
-    paths = pa.array([str(Path(file.path).resolve()) for file in files], pa.string())
-    connection.register(name, pa.table({"path": paths, **values}))
-    chosen = [f"files.{quoted(column)} AS {quoted(role)}" for role, column in inside.items()]
-    chosen += [f"folders.{quoted(role)} AS {quoted(role)}" for role in folders]
-    sql = (
-        f"(SELECT {', '.join(chosen)} FROM {_parquet(files, f', filename = {text(_PATH)}')} AS files "  # noqa: S608  # our own text, names quoted
-        f"LEFT JOIN {name} AS folders ON files.{quoted(_PATH)} = folders.path)"
-    )
-    return _typed(connection, sql, {role: role for role in roles}, folders)
+    return Relation(name, {role: (quoted(role), kind) for role, kind in types.items()}, frozenset(texts))
 
 
 def _of_lines(name: str, inside: dict[str, str], folders: Iterable[str]) -> Relation:
@@ -278,12 +206,6 @@ def _of_lines(name: str, inside: dict[str, str], folders: Iterable[str]) -> Rela
     )
     columns = {role: (f"parts[{place}]", "JSON") for place, role in enumerate(inside, 1)}
     return Relation(sql, columns | {role: (quoted(role), "VARCHAR") for role in folders}, frozenset(folders))
-
-
-def _types(connection: duckdb.DuckDBPyConnection, sql: str) -> dict[str, str]:
-    """The type of each column, by name."""
-    relation = connection.sql(f"SELECT * FROM {sql} LIMIT 0")  # noqa: S608  # our own text, names quoted
-    return dict(zip(relation.columns, map(str, relation.types), strict=True))
 
 
 def text(value: str) -> str:

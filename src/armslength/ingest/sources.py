@@ -13,14 +13,13 @@ from urllib.parse import unquote
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyarrow import fs
 
 from armslength.checks import short_repr
 from armslength.errors import InputError, ParameterError
 from armslength.ingest.databases import DATABASES, Database
 from armslength.ingest.event_columns import quoted
-from armslength.ingest.event_files import STANDARD_INPUT, EventFile, standard_input
+from armslength.ingest.event_files import STANDARD_INPUT, EventFile
 from armslength.threads import interruptible
 
 _TABLES = {"parquet": "parquet", "pq": "parquet", "arrow": "arrow", "feather": "arrow"}
@@ -157,8 +156,6 @@ def event_files(source: Any) -> list[EventFile] | None:
         return None
     files = [file for each in where for file in _files_of(os.fspath(each), source)]
     _check_different(files)
-    if [file.path for file in files if not file.is_text] == [STANDARD_INPUT]:
-        return None  # it can be read once, from its beginning: `table_stream` holds it in memory
     return files
 
 
@@ -178,9 +175,10 @@ def _check_different(files: Sequence[EventFile]) -> None:
 def _files_of(path: str, source: Source) -> list[EventFile]:
     if path == STANDARD_INPUT:
         file = source.file(path, None, {})
-        if file is None:
+        if file is None or not file.is_text:
             raise ParameterError(
-                "format must be given for the standard input, such as format='csv' (--input-format csv), got none"
+                "format must be one of text for the standard input, such as format='csv' (--input-format csv), got none or another; "
+                "write Parquet and Arrow to a file"
             )
         return [file]
     filesystem, path, inside = interruptible(lambda: _look(path)) if _scheme(path) else _look(path)
@@ -317,11 +315,8 @@ def size_of(source: Any) -> tuple[int | None, str]:
 
 def table_stream(source: Any, wanted: Iterable[str]) -> pa.RecordBatchReader:
     """A table in memory, or one that somebody else reads, as a stream; of the wanted columns alone, where it can choose."""
-    source = as_source(source)
-    table, columns = source.where, list(wanted)
+    table, columns = as_source(source).where, list(wanted)
     try:
-        if isinstance(table, str):  # "-"
-            return _standard_table(source)
         if is_dataset(table):
             _check_typed(table)
             return table.scanner(columns=_chosen(columns, table.schema.names)).to_reader()
@@ -369,15 +364,6 @@ def _pandas_stream(frame: Any, wanted: list[str]) -> pa.RecordBatchReader:
         raise
 
 
-def has_own_schema(table: Any) -> bool:
-    """Whether the names of a table's columns are surely a schema's, and not the first line of a text file."""
-    if hasattr(table, "collect_batches"):  # a lazy frame of Polars
-        plan = table.explain()
-        kinds = set(re.findall(r"(\w+) SCAN", plan))
-        return bool(kinds) and kinds <= {"Parquet", "Ipc"} and "DF [" not in plan
-    return is_dataset(table)  # text was refused
-
-
 def is_dataset(table: Any) -> bool:
     """Whether it is a `pyarrow.dataset`, a module that nobody who has one has yet to import."""
     module = sys.modules.get("pyarrow.dataset")
@@ -398,20 +384,6 @@ def _lazy_stream(frame: Any) -> pa.RecordBatchReader:
     schema = pa.RecordBatchReader.from_stream(frame.collect_schema().to_frame()).schema
     streams = (pa.RecordBatchReader.from_stream(part) for part in frame.collect_batches())
     return pa.RecordBatchReader.from_batches(schema, (batch for stream in streams for batch in stream))
-
-
-def _standard_table(source: Source) -> pa.RecordBatchReader:
-    """Parquet or Arrow on the standard input, held in memory: such files are read from their end."""
-    data = pa.py_buffer(standard_input().read())
-    file = source.file(STANDARD_INPUT, None, {})
-    if file is not None and file.kind == "parquet":
-        parquet = pq.ParquetFile(pa.BufferReader(data))
-        return pa.RecordBatchReader.from_batches(parquet.schema_arrow, parquet.iter_batches())
-    if data.slice(0, 6).to_pybytes() != b"ARROW1":
-        return pa.ipc.open_stream(data)
-    arrow = pa.ipc.open_file(data)
-    batches = (arrow.get_batch(number) for number in range(arrow.num_record_batches))
-    return pa.RecordBatchReader.from_batches(arrow.schema, batches)
 
 
 def chosen_schema(schema: pa.Schema, roles: dict[str, str], constants: Iterable[str]) -> pa.Schema:

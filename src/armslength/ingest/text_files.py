@@ -23,6 +23,7 @@ from armslength._numba import kernel
 from armslength.errors import InputError
 from armslength.ingest.event_files import EventFile
 
+LINE = "line"  # the column of JSON objects
 LINE_FEED, CARRIAGE_RETURN = 10, 13
 FINE, OPEN_QUOTE, STRAY_QUOTE, TEXT_AFTER_QUOTE, OTHER_WIDTH = range(5)
 
@@ -315,7 +316,7 @@ def lines(file: EventFile, roles: dict[str, str], read: BytesRead | None = None)
         fits = np.diff(ends) <= _LONGEST_LINE
         if not fits.all():
             texts = pc.if_else(pa.array(fits), texts, pa.scalar(None, pa.string()))
-        columns = {"line": texts, **_constants(file, roles, len(texts))}
+        columns = {LINE: texts, **_constants(file, roles, len(texts))}
         yield _valid(pa.RecordBatch.from_pydict(columns), file)
 
 

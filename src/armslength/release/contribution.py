@@ -28,7 +28,7 @@ from armslength.transforms.sparse_jl import SparseJL
 _BUCKETS = ("1", "2", *(f"{edge // 2 + 1} to {edge}" for edge in EDGES[2:]), f"over {LARGEST_ITEMS}")
 
 
-def contribution_quantiles(  # noqa: PLR0913  # each is a decision of its own
+def contribution_quantiles(  # noqa: D417, PLR0913  # each is a decision of its own
     source: Any,
     *,
     person: str,
@@ -60,26 +60,16 @@ def contribution_quantiles(  # noqa: PLR0913  # each is a decision of its own
     Whether a quantile can be trusted is decided from the noisy number of people, after the charge: the true number is private.
     Reference: docs/privacy.md, items per person.
 
+    Arguments that are not listed here are those of `Protocol.release_table`.
+
     Args:
-        source: Files or a table of events, as for `Protocol.release_table`.
-        person: The column of who an event is about.
-        item: The column of what happened.
         epsilon: ε of this histogram; it adds up with that of the release.
         unit: Who is protected, such as "one patient": the words of the protocol and the budget.
-        ledger: A `Ledger`, the path of one that exists, or `al.NO_LEDGER`.
-        group: The column of the group; with public_groups.
-        public_groups: All groups that will get a row; events of others do not count.
-        label: Instead of both: the name of the one group of all events.
         relation: "add_remove" or "replace".
         count: "people" or "events", as the protocol will have it.
         one_group: Whether the protocol will count each person in one group only.
         items: "string" or "int64": the type of the items.
-        population: Whose budget the ledger charges.
-        repeat: Whether it may be charged again for the same population and groups.
         level: The confidence level of all intervals together.
-        memory: About how much memory to use before events go to an encrypted temporary file.
-        threads: At most this many threads.
-        show_progress: Whether to show a progress bar in a terminal.
     """
     number("level", level, above=0.5, at_most=0.9999)
     histogram = histogram_protocol(epsilon, relation, unit)

@@ -91,8 +91,14 @@ def release_array(
     threads = worker_count(threads)
     labels = index_labels(X) if labels is None else labels
     sums = array_sums(protocol, X, items, threads)
-    names = checked_rows(protocol, len(sums.values), labels)
-    return release(protocol, sums, names, account, threads)
+    count = len(sums.values)
+    check_not_for_tables(protocol)
+    if count > 1 and not protocol.on_grid and protocol.changed_entries is None:
+        raise ParameterError(
+            "changed_entries must say how many entries one unit can change, over all rows, when several rows are off the grid; "
+            "pass changed_entries=input_dim to the protocol if one unit lies in one row"
+        )
+    return release(protocol, sums, checked_labels(labels, count), account, threads)
 
 
 def release_events(job: "TableJob", account: Account, *, show_progress: bool = False) -> Sketches:
@@ -110,17 +116,6 @@ def preview_events(job: "TableJob", account: Account) -> None:
     account.preview(job.protocol, job.groups.labels)
     with job.opened():
         pass
-
-
-def checked_rows(protocol: Protocol, count: int, labels: Any) -> list[str] | None:
-    """The label of each row, or None for numbers, if that many rows may be released and the labels are theirs."""
-    check_not_for_tables(protocol)
-    if count > 1 and not protocol.on_grid and protocol.changed_entries is None:
-        raise ParameterError(
-            "changed_entries must say how many entries one unit can change, over all rows, when several rows are off the grid; "
-            "pass changed_entries=input_dim to the protocol if one unit lies in one row"
-        )
-    return checked_labels(labels, count)
 
 
 def check_not_for_tables(protocol: Protocol) -> None:

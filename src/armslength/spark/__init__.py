@@ -9,6 +9,5 @@ except ModuleNotFoundError:
 
 from armslength.spark.frames import to_frame
 from armslength.spark.spark_tables import release_table
-from armslength.spark.spark_vectors import release_rows
 
-__all__ = ["release_rows", "release_table", "to_frame"]
+__all__ = ["release_table", "to_frame"]

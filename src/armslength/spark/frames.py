@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from armslength.checks import integer, short_repr, type_name
 from armslength.errors import ArmslengthError, InputError, ParameterError
+from armslength.ingest.event_columns import is_text
 from armslength.ingest.relations import check_names
 from armslength.sketches.sketches import Sketches
 from armslength.spark.summing import Row
@@ -21,7 +22,6 @@ _MOST_PARTITIONS = 100_000
 # they decide the bucket of a person
 _FUNCTIONS = ("isnull", "pmod", "regexp_replace", "translate", "xxhash64")
 _OWN_CLASS = "Class: org.apache.spark.sql.catalyst.expressions."
-_SETTING_LOCK = threading.Lock()
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
@@ -77,11 +77,6 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def is_text(kind: pa.DataType) -> bool:
-    """Whether a type is text."""
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
 def place_of_person(column: str, kind: pa.DataType) -> str:
     """A column for the hash that brings a person's events together: of text, the printable ASCII characters of its NFD form.
 
@@ -128,24 +123,6 @@ def checked_partitions(frame: Any, partitions: Any) -> int:
     if partitions is None:
         return max(1, setting(frame, "spark.sql.shuffle.partitions", 200))
     return integer("partitions", partitions, at_least=1, at_most=_MOST_PARTITIONS)
-
-
-@contextmanager
-def batches_of(frame: Any, rows: int) -> Iterator[None]:
-    """Limits the rows that the frame's session hands to Python at a time; one release at a time, as the setting is shared."""
-    name = "spark.sql.execution.arrow.maxRecordsPerBatch"
-    with _SETTING_LOCK:
-        before = setting(frame, name, 10_000)
-        if 0 < before <= rows:
-            yield
-            return
-        with our_errors():
-            frame.sparkSession.conf.set(name, str(rows))
-        try:
-            yield
-        finally:
-            with our_errors():
-                frame.sparkSession.conf.set(name, str(before))
 
 
 def local_rows(frame: Any) -> Iterator[Row]:

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from armslength.ingest.event_columns import EventColumns
+from armslength.ingest.event_columns import EventColumns, is_text
 from armslength.ingest.event_table import TableJob, public_groups_of
-from armslength.ingest.sums import Sums, SumShape
+from armslength.ingest.sums import Sums
 from armslength.ledger.ledger import open_account
 from armslength.protocol.protocol import Protocol
 from armslength.release.release import release_events
@@ -14,7 +14,6 @@ from armslength.spark.frames import (
     arrow_types,
     check_functions,
     checked_partitions,
-    is_text,
     local_rows,
     opened_frame,
     our_errors,
@@ -22,8 +21,8 @@ from armslength.spark.frames import (
     quoted,
     setting,
 )
-from armslength.spark.summing import SPARK_SCHEMA, DriverSums, Layout, summed
-from armslength.spark.tasks import BUCKET, FINGERPRINT, PartitionJob, joining_task, task_of
+from armslength.spark.summing import SPARK_SCHEMA, DriverSums, Layout
+from armslength.spark.tasks import BUCKET, FINGERPRINT, AddingJob, PartitionJob, task_of
 
 DEFAULT_MEMORY = "512MB"
 _BUCKETS_PER_PARTITION = 128  # many, so that their hash fills partitions evenly
@@ -32,7 +31,7 @@ _CHUNK_BYTES = (1 << 12, 1 << 22)
 _SUMS_PER_TASK = 1 << 25
 
 
-def release_table(  # noqa: PLR0913  # each is a decision of its own
+def release_table(  # noqa: D417, PLR0913  # each is a decision of its own
     source: Any,
     protocol: Protocol,
     *,
@@ -53,6 +52,8 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
 ) -> Sketches:
     """One private sketch for each group of the events in a Spark frame or table, as `Protocol.release_table` makes of a file.
 
+    Arguments that are not listed here are those of `Protocol.release_table`.
+
     Tasks add up exact integers where the events lie. Noise is drawn once, on the driver; the result is plain numbers in its memory, not
     a frame that Spark could compute again. The sums in Spark's shuffle files and messages are **not private**: as secret as the
     source, and protected by `spark.io.encryption.enabled` and `spark.network.crypto.enabled`.
@@ -68,20 +69,7 @@ def release_table(  # noqa: PLR0913  # each is a decision of its own
     Args:
         source: A Spark DataFrame, classic or of Spark Connect, or the name of a table.
         protocol: What the parties agreed on: with a contribution, and a unit of protection in words.
-        person: The column that says who an event is about. Events without a person are left out.
-        item: The column that says what happened, of the protocol's type. Events without an item are left out. With a protocol that has a
-            record there is none: the columns of each row become items.
         ledger: A `Ledger`, the path of one that exists on the driver, or `al.NO_LEDGER`.
-        group: The column that says which group an event belongs to; with `public_groups`.
-        public_groups: Every group that gets a row, also without events, in this order. Events of others are left out.
-        label: Instead of both: the name of the one row that all events belong to.
-        weight: The column that says how much an event counts, of either sign, floored onto the protocol's grid; None: 1. Only
-            with count="events".
-        population: Whose budget the ledger charges.
-        vocabulary: For a protocol with a vocabulary: its list of names. Events with other items are left out. A record's own is known.
-        item_weights: For a protocol with item weights: the same mapping, table or file.
-        margins: For a protocol whose margins are a table of items: the same mapping, table or file.
-        repeat: Whether the same population and labels may be released again.
         partitions: How many tasks share the events; None takes `spark.sql.shuffle.partitions`.
         memory: About how much each task holds before events go to an encrypted temporary file on its worker.
     """
@@ -129,9 +117,7 @@ class SparkTableJob(TableJob):
         at_once = setting(self.frame, "spark.sql.execution.arrow.maxRecordsPerBatch", 10_000)
         least, most = _CHUNK_BYTES
         size = min(most, max(least, _BATCH_BYTES // at_once)) if at_once > 0 else least
-        count = len(self.groups.labels)
-        shape = SumShape.of(self.protocol, count)
-        return Layout(count, shape.width + shape.margins, size // 8)
+        return Layout(self.shape.groups, self.shape.width + self.shape.margins, size // 8)
 
     def _frame_of_sums(self, key: bytes, layout: Layout) -> Any:
         """The plan: events by bucket, partial sums, sums by chunk."""
@@ -163,5 +149,5 @@ class SparkTableJob(TableJob):
         return (
             events.mapInArrow(task_of(job), SPARK_SCHEMA)
             .repartition(tasks, "chunk")
-            .mapInArrow(joining_task(summed), SPARK_SCHEMA)
+            .mapInArrow(task_of(AddingJob()), SPARK_SCHEMA)
         )

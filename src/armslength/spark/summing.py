@@ -14,7 +14,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength.errors import InputError, ParameterError
-from armslength.ingest.arrays import projected_sums
 from armslength.ingest.sums import GroupSums, Sums, SumShape
 from armslength.protocol.protocol import Protocol
 
@@ -26,7 +25,6 @@ ARRIVED = -3  # instead of a chunk: the senders of all chunks that one task has 
 _BYTES_AT_ONCE = 1 << 22
 WORD = 1 << 64
 _KINDS = {kind.__name__: kind for kind in (InputError, ParameterError)}
-ALL_TASKS = (0, 0)  # instead of a sender, where it does not matter which task has sent a row
 
 Row = tuple[int, bytes, bytes]
 Senders = dict[tuple[int, int], int]
@@ -34,17 +32,8 @@ Senders = dict[tuple[int, int], int]
 
 def tag_of(sender: int, fingerprint: int, chunk: int, number: int, cells: bytes) -> int:
     """A word for one row and its content: the sum of tags shows which rows arrived, and how often."""
-    return word_of(struct.pack("<qQqq", sender, fingerprint, chunk, number) + cells)
-
-
-def word_of(packed: bytes) -> int:
-    """A 64-bit hash of some bytes."""
+    packed = struct.pack("<qQqq", sender, fingerprint, chunk, number) + cells
     return int.from_bytes(hashlib.blake2b(packed, digest_size=8).digest(), "little")
-
-
-def tags_of(cells: NDArray[np.int64]) -> int:
-    """A word for some rows in any order: the sum of one for each."""
-    return sum(word_of(row.tobytes()) for row in np.ascontiguousarray(cells, dtype="<i8")) % WORD
 
 
 def packed_senders(senders: Senders) -> bytes:
@@ -144,53 +133,10 @@ def summed(rows: Iterable[Row]) -> Iterator[Row]:
         yield ARRIVED, b"", packed_senders(arrived)
 
 
-def together(rows: Iterable[Row]) -> Iterator[Row]:
-    """The same rows, those of a block in one piece. Notes are passed on."""
-    blocks: dict[int, list[bytes]] = {}
-    for block, packed, note in rows:
-        if block < 0:
-            yield block, bytes(packed), note
-        else:
-            blocks.setdefault(block, []).append(bytes(packed))
-    for block, pieces in blocks.items():
-        yield block, b"".join(pieces), b""
-
-
-class SentRows:
-    """Checks that the rows on the driver are those that one reading of every partition sent.
-
-    Every row has a tag for its content, and at its end a task lists the tags of all rows that it sent.
-    """
-
-    def __init__(self) -> None:
-        self.arrived: Senders = {}
-        self.listings: list[NDArray[np.int64]] = []
-        self._listed: Senders = {}
-
-    def receive(self, row: Row) -> tuple[int, NDArray[np.int64]] | None:
-        """The number and the integers of a row; None for a note. Raises the error that a task reports."""
-        number, packed, senders = row
-        if number == PROBLEM:
-            kind, message = bytes(packed).decode().split(":", 1)
-            raise _KINDS[kind](message)
-        if number == LISTING:
-            self.listings.append(integers(packed))
-            add_senders(self._listed, senders)
-            return None
-        add_senders(self.arrived, senders)
-        return None if number == ARRIVED else (number, integers(packed))
-
-    def check(self) -> None:
-        """Refuses unless each row that was sent arrived once."""
-        if {name: tags for name, tags in self._listed.items() if tags} != self.arrived:
-            raise InputError(
-                "source must hold the same rows whenever Spark computes it again, got others, and nothing was charged; "
-                "write it to a table first, and release that"
-            )
-
-
 class DriverSums:
     """The sums of all groups on the driver.
+
+    Every row has a tag for its content, and at its end a task lists the tags of all rows that it sent.
 
     Guarantee: `sums` refuses unless one task read each bucket of persons, and every row that it sent, from one reading of its events,
     was added once. A person's bucket is a function of the person alone. So each person's events were bounded together, in one
@@ -201,54 +147,30 @@ class DriverSums:
     def __init__(self, protocol: Protocol, layout: Layout) -> None:
         self._layout = layout
         self._groups = GroupSums(protocol, SumShape.of(protocol, layout.groups))
-        self._sent = SentRows()
+        self._buckets: list[NDArray[np.int64]] = []
+        self._arrived: Senders = {}
+        self._listed: Senders = {}
 
     def add(self, row: Row) -> None:
-        """Adds a row, or raises the error that it reports."""
-        received = self._sent.receive(row)
-        if received is not None:
-            chunk, cells = received
-            self._groups.add_cells(*self._layout.place(chunk), cells)
+        """Adds a row, or raises the error that a task reports."""
+        number, packed, senders = row
+        if number == PROBLEM:
+            kind, message = bytes(packed).decode().split(":", 1)
+            raise _KINDS[kind](message)
+        add_senders(self._listed if number == LISTING else self._arrived, senders)
+        if number == LISTING:
+            self._buckets.append(integers(packed))
+        elif number >= 0:
+            self._groups.add_cells(*self._layout.place(number), integers(packed))
 
     def sums(self) -> Sums:
-        """The sums of all groups, ready for their noise, if all rows arrived once."""
-        buckets = np.concatenate([np.zeros(0, dtype=np.int64), *self._sent.listings])
+        """The sums of all groups, ready for their noise, if each row that was sent arrived once."""
+        buckets = np.concatenate([np.zeros(0, dtype=np.int64), *self._buckets])
         if len(np.unique(buckets)) != len(buckets):
             raise InputError("a person's events must come to one task, got two; nothing was charged")
-        self._sent.check()
+        if {name: tags for name, tags in self._listed.items() if tags} != self._arrived:
+            raise InputError(
+                "source must hold the same rows whenever Spark computes it again, got others, and nothing was charged; "
+                "write it to a table first, and release that"
+            )
         return self._groups.sums()
-
-
-class VectorSums:
-    """The integers of all public rows on the driver; missing rows count as zeros.
-
-    The tags of what arrived must be those that tasks list, so a row that is lost is not taken for a missing one.
-    """
-
-    def __init__(self, protocol: Protocol, count: int) -> None:
-        # zeros may be clamped to something else
-        zeros = projected_sums(protocol, np.zeros((1, protocol.transform.input_dim or 0), dtype=np.int64))
-        self._values = np.repeat(zeros.values, count, axis=0)
-        self._totals = None if zeros.totals is None else np.repeat(zeros.totals, count)
-        self._arrived = np.zeros(count, dtype=np.bool_)
-        self._sent = SentRows()
-
-    def add(self, row: Row) -> None:
-        """Puts rows where they belong, or raises the error that a task reports."""
-        received = self._sent.receive(row)
-        if received is None:
-            return
-        cells = received[1].reshape(-1, self._values.shape[1] + 2)
-        add_senders(self._sent.arrived, packed_senders({ALL_TASKS: tags_of(cells)}))
-        numbers = cells[:, 0]
-        if self._arrived[numbers].any() or len(np.unique(numbers)) < len(numbers):
-            raise InputError("row must name each row once, got one that occurs twice; nothing was charged")
-        self._arrived[numbers] = True
-        self._values[numbers] = cells[:, 1:-1]
-        if self._totals is not None:
-            self._totals[numbers] = cells[:, -1]
-
-    def sums(self) -> Sums:
-        """All rows, ready for their noise, if all that was sent arrived."""
-        self._sent.check()
-        return Sums(self._values, self._totals, "rows")

@@ -1,11 +1,11 @@
-"""What runs on the workers: from one partition's events or vectors to rows of exact integers, **not private**.
+"""What runs on the workers: from one partition's events to rows of exact integers, **not private**.
 
 The rows are a function of the events, the key and public input alone, so a task that runs twice sends the same ones. Our own errors
 travel as rows, because Spark would run a failed task again and show its stack; other errors lose their message.
 """
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -15,14 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from armslength.checks import type_name
 from armslength.errors import InputError, ParameterError
-from armslength.ingest.arrays import projected_sums
 from armslength.ingest.event_table import TableJob
 from armslength.ingest.sums import PartialSums, parts_of
-from armslength.protocol.protocol import Protocol
 from armslength.spark.summing import (
-    ALL_TASKS,
     LISTING,
     PROBLEM,
     WORD,
@@ -33,8 +29,8 @@ from armslength.spark.summing import (
     packed_problem,
     packed_senders,
     rows_of,
+    summed,
     tag_of,
-    tags_of,
 )
 from armslength.version import __version__
 
@@ -51,20 +47,12 @@ def task_of(job: Any) -> Task:
     return task
 
 
-def joining_task(work: Callable[[Iterable[Row]], Iterator[Row]]) -> Task:
-    """A function for `mapInArrow` that makes fewer rows of those that tasks have sent."""
-    return task_of(JoinJob(work))
-
-
-@dataclass(frozen=True)
-class JoinJob:
-    """A job on rows that tasks have sent."""
-
-    work: Callable[[Iterable[Row]], Iterator[Row]]
+class AddingJob:
+    """Adds up the rows that tasks have sent."""
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
-        """What the work makes of the rows."""
-        return self.work(rows_of(batches))
+        """The same sums in fewer rows."""
+        return summed(rows_of(batches))
 
 
 def run(driver: str, packed: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -205,107 +193,3 @@ class ChunkBuffer:
                 cells[group - rows.start] = cells_of.pop(group)
             for chunk in range(first_chunk, first_chunk + layout.pieces):
                 yield chunk, cells[:, layout.place(chunk)[1]]
-
-
-PACKED = {"float64": "<f8", "float32": "<f4", "int64": "<i8", "int32": "<i4"}
-
-
-def check_vector_type(kind: pa.DataType, dtype: Any) -> None:
-    """Refuses a column that holds no vectors, and a `dtype` that does not go with it."""
-    if _is_binary(kind):
-        if dtype not in PACKED:
-            raise ParameterError(f"dtype of binary vectors must be one of {', '.join(PACKED)}, got {dtype!r}")
-        return
-    inner = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else None
-    if inner is None or not (pa.types.is_integer(inner) or pa.types.is_floating(inner)):
-        raise InputError(f"vector must be binary or lists of numbers, got {type_name(kind)}; cast it first")
-    if dtype is not None:
-        raise ParameterError(f"dtype must be left out for lists of numbers, got {dtype!r}")
-
-
-def matrix_of(column: pa.Array, width: int, dtype: str | None) -> NDArray[Any]:
-    """The vectors of a column as rows."""
-    if column.null_count:
-        raise InputError("vector must be there in every listed row, got a missing one; leave such rows out")
-    if _is_binary(column.type):
-        return _unpacked(column.cast(pa.large_binary()), width, np.dtype(PACKED[str(dtype)]))
-    _check_lengths(pc.list_value_length(column), width, f"{width} numbers")
-    inner = column.flatten()
-    if inner.null_count:
-        raise InputError("vector must hold a number in every place, got a missing one")
-    matrix: NDArray[Any] = inner.to_numpy().reshape(len(column), width)
-    return matrix
-
-
-def _is_binary(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
-
-
-def _unpacked(column: pa.Array, width: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Packed numbers as they lie in memory, without a copy."""
-    size = width * dtype.itemsize
-    _check_lengths(pc.binary_length(column), size, f"{width} numbers of {dtype.itemsize} bytes")
-    if len(column) == 0:
-        return np.zeros((0, width), dtype=dtype.newbyteorder("="))
-    _, starts, data = column.buffers()
-    first = int(np.frombuffer(starts, dtype=np.int64)[column.offset])
-    numbers = np.frombuffer(data, dtype=dtype, count=len(column) * width, offset=first)
-    aligned = np.require(numbers.astype(dtype.newbyteorder("="), copy=False), requirements=["A"])
-    return aligned.reshape(len(column), width)
-
-
-def _check_lengths(lengths: pa.Array, expected: int, meaning: str) -> None:
-    if not pc.all(pc.equal(lengths, expected), min_count=0).as_py():
-        raise InputError(f"vector must have {meaning} in every listed row, got another length")
-
-
-BLOCK_BYTES = 1 << 20
-
-
-@dataclass(frozen=True)
-class RowsJob:
-    """The input of every task of a release of rows."""
-
-    protocol: Protocol
-    labels: tuple[str, ...]
-    dtype: str | None  # of packed numbers; None for lists
-    block_bytes: int = BLOCK_BYTES
-
-    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
-        """(number, A·x, total) of each listed row, by blocks of the public list; then the tags of all that were sent.
-
-        The block of a row is a function of the row alone, in whatever order rows are read.
-        """
-        tags = 0
-        numbers = {label: number for number, label in enumerate(self.labels)}
-        transform = self.protocol.transform
-        at_once = max(1, self.block_bytes // (8 * (max(transform.sketch_dim, transform.input_dim or 0) + 2)))
-        for batch in batches:
-            for start in range(0, batch.num_rows, at_once):
-                cells = self._cells(batch.slice(start, at_once), numbers)
-                tags = (tags + tags_of(cells)) % WORD
-                blocks = cells[:, 0] // at_once
-                for block in np.unique(blocks).tolist():
-                    yield block, packed_integers(cells[blocks == block]), b""
-        yield LISTING, b"", packed_senders({ALL_TASKS: tags})
-
-    def _cells(self, batch: pa.RecordBatch, numbers: dict[str, int]) -> NDArray[np.int64]:
-        try:
-            batch.validate(full=True)
-        except pa.ArrowException:
-            raise InputError("rows must have valid text for their ids, got something else") from None
-        row_numbers = np.array([numbers.get(label, -1) for label in batch.column("row").to_pylist()])
-        is_listed = row_numbers >= 0
-        if not is_listed.any():
-            return np.zeros((0, self.protocol.transform.sketch_dim + 2), dtype=np.int64)
-        vectors = batch.column("vector")
-        if not is_listed.all():
-            vectors = vectors.filter(pa.array(is_listed))
-        matrix = matrix_of(vectors, self.protocol.transform.input_dim or 0, self.dtype)
-        sums = projected_sums(self.protocol, matrix, threads=1)
-        cells = np.zeros((len(matrix), sums.values.shape[1] + 2), dtype=np.int64)
-        cells[:, 0] = row_numbers[is_listed]
-        cells[:, 1:-1] = sums.values
-        if sums.totals is not None:
-            cells[:, -1] = sums.totals
-        return cells

@@ -74,7 +74,7 @@ def test_numbers_in_every_form(protocol, form):
 @pytest.mark.parametrize("at_once", [1, 7, 1000])
 def test_many_events_by_totals_and_one_by_one(monkeypatch, most_totals, at_once):
     monkeypatch.setattr(events, "_MOST_TOTALS", most_totals)
-    monkeypatch.setattr(events, "_EVENTS_AT_ONCE", at_once)
+    monkeypatch.setattr(events, "_ENTRIES_AT_ONCE", at_once)
     generator = np.random.default_rng(0)
     items, amounts = generator.integers(0, 50, 300), generator.integers(-(2**62), 2**62, 300)
     totals = np.zeros(50, dtype=np.int64)
@@ -107,7 +107,7 @@ def test_an_arrow_column_is_its_list(names):
         (NUMBERS, pa.array([2**63], pa.uint64()), "must fit int64"),
         (STRINGS, wild_dictionary(2_000_000_000), "must be valid"),
         (STRINGS, wild_dictionary(-1), "must be valid"),
-        (STRINGS, pa.DictionaryArray.from_arrays(pa.array([0, 0]), pa.array(["a", None])), "missing values"),
+        (STRINGS, pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["a", None])), "missing values"),
         (NUMBERS, [1, 1.0], "protocol's type int64"),
         (NUMBERS, [1, True], "protocol's type int64"),
         (FIXED, pa.array([1, None]), "no missing values"),

@@ -1,5 +1,6 @@
 """Parquet files of text are read without the engine, and count the same."""
 
+import uuid
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,6 @@ import pytest
 import armslength as al
 from armslength.ingest import encoding, event_table, parquet_texts
 from armslength.ingest.event_columns import EventColumns
-from armslength.ingest.event_files import EventFile
 from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.ingest.parquet_texts import ParquetTexts
 
@@ -112,11 +112,20 @@ def test_other_types_are_left_to_the_engine(tmp_path, column):
     assert counts(tmp_path / "typed.parquet") == counts(texts)
 
 
-def test_columns_that_cannot_be_told_apart_are_left_to_the_engine(tmp_path):
+def test_ids_of_parquet_are_their_text(tmp_path):
+    ids = [uuid.UUID(int=7), uuid.UUID(int=2**127), None]
+    rest = {"what": ["a", "b", "c"], "where": ["north"] * 3}
+    column = pa.array([each and each.bytes for each in ids], pa.uuid())
+    pq.write_table(pa.table({"who": column, **rest}), tmp_path / "ids.parquet")
+    assert counts(tmp_path / "ids.parquet") == counts(
+        pa.table({"who": [each and str(each) for each in ids], **rest})
+    )
+
+
+def test_columns_that_cannot_be_told_apart_are_refused(tmp_path):
     names = ["who", "WHO", "what", "where"]
     table = pa.table([["1"], ["2"], ["a"], ["north"]], names=names)
     pq.write_table(table, tmp_path / "twins.parquet")
-    assert ParquetTexts.of([EventFile(str(tmp_path / "twins.parquet"), "parquet")], ROLES) is None
     with pytest.raises(al.InputError, match="who"):
         counts(tmp_path / "twins.parquet")
 

@@ -194,10 +194,9 @@ def test_a_report_says_them_too():
         al.Protocol.__doc__,
         al.Protocol.release.__doc__,
         SketchStream.__doc__,
-        pytest.importorskip("armslength.spark").release_rows.__doc__,
         (ROOT / "SECURITY.md").read_text(encoding="utf-8"),
     ],
-    ids=["Protocol", "release", "SketchStream", "release_rows", "SECURITY"],
+    ids=["Protocol", "release", "SketchStream", "SECURITY"],
 )
 def test_docstrings_and_the_threat_model_name_every_hypothesis(text):
     said = " ".join(text.split())
