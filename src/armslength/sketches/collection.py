@@ -38,13 +38,9 @@ class _Group:
         sketches = self.file.sketches(self.number)
         return sketches if len(sketches) == len(self) else sketches.rows(self.rows)
 
-    def labels(self) -> list[str]:
-        labels = self.file.labels(self.number)
-        return [labels[row] for row in self.rows]
-
-    def in_clear(self) -> list[bool]:
-        in_clear = self.file.in_clear(self.number)
-        return [in_clear[row] for row in self.rows]
+    def column(self, name: str) -> list[Any]:
+        column = self.file.column(name, self.number)
+        return [column[row] for row in self.rows]
 
 
 class Collection(SketchRows):
@@ -68,13 +64,13 @@ class Collection(SketchRows):
         self._groups = tuple(group for group in groups if len(group))
         self._starts = np.cumsum([0, *map(len, self._groups)])
         self.releases = self._schema.releases
-        self.has_totals = self._schema.has_totals
-        self.has_margins = self._schema.margin_width > 0
+        self.has_totals = self._schema.layout.has_totals
+        self.has_margins = self._schema.layout.margin_width > 0
 
     @cached_attribute
     def in_clear(self) -> tuple[bool, ...]:
         """For each row, whether data without noise is part of it; reads that column once."""
-        return tuple(clear for group in self._groups for clear in group.in_clear())
+        return tuple(clear for group in self._groups for clear in group.column("in_clear"))
 
     def __len__(self) -> int:
         return int(self._starts[-1])
@@ -153,12 +149,12 @@ class Collection(SketchRows):
 
     def each_label(self) -> Iterator[str]:
         """The labels of all rows, in order, a row group at a time; no other column is read."""
-        return (label for group in self._groups for label in group.labels())
+        return (label for group in self._groups for label in group.column("label"))
 
     def to_sketches(self, *, limit: int = DEFAULT_LIMIT) -> Sketches:
         """All rows in memory; refuses more than `limit` bytes of values."""
         integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
-        needed = 8 * len(self) * (self.transform.sketch_dim + self._schema.margin_width)
+        needed = 8 * len(self) * (self.transform.sketch_dim + self._schema.layout.margin_width)
         if needed > limit:
             raise ParameterError(
                 f"a collection must have at most {limit} bytes of values to be loaded, got {needed}; "

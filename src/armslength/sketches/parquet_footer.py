@@ -13,7 +13,9 @@ import pyarrow as pa
 from armslength.errors import ArmslengthError, CorruptFileError
 
 I32, I64, BINARY = 5, 6, 8  # as the protocol numbers them
-_BOOLEANS, _BYTE, _INTEGERS, _DOUBLE, _LISTS, _STRUCT = (1, 2), 3, (4, I32, I64), 7, (9, 10), 12
+_BOOLEANS, _LISTS, _STRUCT = (1, 2), (9, 10), 12
+_BITS = {4: 15, I32: 31, I64: 63}  # of integers, beside their sign
+_SIZES = {1: 0, 2: 0, 3: 1, 7: 8}  # in bytes: booleans as fields, a byte, a double
 _LONG_LIST = 15  # a length that stands by itself
 _DEEPEST = 16  # structs and lists in each other; Parquet needs eight
 _LARGEST_FIELD = 2**15 - 1
@@ -200,45 +202,29 @@ class CompactReader:
             if not 1 <= number <= _LARGEST_FIELD or number in fields:
                 raise ValueError("number of a field")
             self._spend(1)
+            value = self._value(kind, types.get(number), depth)
             if number in types:
-                fields[number] = self._value(kind, types[number], depth)
-            else:
-                self._skip(kind, depth)
+                fields[number] = value
         return fields
 
     def _value(self, kind: int, expected: Any, depth: int) -> Any:
-        if isinstance(expected, dict) and kind == _STRUCT:
-            return self.struct(expected, _deeper(depth))
-        if isinstance(expected, list) and kind in _LISTS:
+        """The value of a field, if it is of the expected type; None: of any, and nobody asks for it."""
+        if kind == _STRUCT and isinstance(expected, dict | None):
+            return self.struct(expected or {}, _deeper(depth))
+        if kind in _LISTS and isinstance(expected, list | None):
             inner, count = self._list_header()
-            return [self._value(inner, expected[0], _deeper(depth)) for _ in range(count)]
-        if kind != expected:
-            raise ValueError("type of a field")
-        if kind == BINARY:
-            length = self._varint()
-            start, self.at = self.at, self.at + length
-            return self._data[start : self.at]  # if it is cut off, so is the end of the struct
-        return self._integer(2**31 if kind == I32 else 2**63)
-
-    def _skip(self, kind: int, depth: int) -> None:
-        if kind in _INTEGERS:
-            self._varint()
-        elif kind == BINARY:
-            length = self._varint()
-            self.at += length
-        elif kind == _STRUCT:
-            self.struct({}, _deeper(depth))
-        elif kind in _LISTS:
-            inner, count = self._list_header()
-            if inner in _BOOLEANS:
+            if expected is None and inner in _BOOLEANS:
                 self.at += count
-            else:
-                for _ in range(count):
-                    self._skip(inner, _deeper(depth))
-        elif kind in {_BYTE, _DOUBLE}:
-            self.at += 1 if kind == _BYTE else 8
-        elif kind not in _BOOLEANS:
+                return None
+            each = expected[0] if expected else None
+            return [self._value(inner, each, _deeper(depth)) for _ in range(count)]
+        if expected not in (None, kind) or kind not in (BINARY, *_BITS, *_SIZES):
             raise ValueError("type of a field")
+        if kind in _BITS:
+            return self._integer(2 ** _BITS[kind])
+        size = self._varint() if kind == BINARY else _SIZES[kind]
+        start, self.at = self.at, self.at + size
+        return self._data[start : self.at]  # if it is cut off, so is the end of the struct
 
     def _list_header(self) -> tuple[int, int]:
         """The type of the elements, and how many there are."""
