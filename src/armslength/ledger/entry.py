@@ -86,17 +86,15 @@ def ledger_entry(protocol: Protocol, population: str, label: str) -> Entry:
             ratio = Fraction(protocol.law.scale) / Fraction(protocol.margin_law.scale)
             exact, pure = exact + protocol.margin_sensitivity * ratio**2, protocol.totals_epsilon
         squared = str(ceil(exact))
+    document = protocol.document()
+    same = {name: document[name] for name in ("unit", "relation", "radius", "norm", "epsilon")}
     return Entry(
         population=population,
         label=label,
-        unit=protocol.unit,
-        relation=protocol.relation,
-        radius=decimal_text(protocol.radius),
-        norm=protocol.norm,
+        **same,
         law=protocol.noise,
-        scale=protocol.law.scale.hex(),
+        scale=document["derived"]["scale"],
         sensitivity_squared=squared,
-        epsilon=decimal_text(protocol.epsilon),
         delta=decimal_text(protocol.released_delta),
         totals_epsilon=decimal_text(pure),
         protocol=protocol.fingerprint,

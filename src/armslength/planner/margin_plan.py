@@ -158,8 +158,8 @@ def margin_plan(
     def seen(share: Fraction, bound: int, **changes: Any) -> float | None:
         now: dict[str, Any] = {"people": people, "epsilon": protocol.epsilon}
         now |= {"one_group": protocol.one_group, **changes}
-        rows = 1 if now["one_group"] else most // protocol.resolution
-        sensitivity = margin_sensitivity(bound, rows, protocol.relation)
+        bounds = bound, most, protocol.resolution, protocol.relation
+        sensitivity = margin_sensitivity(*bounds, one_group=now["one_group"])
         law = DiscreteLaplace(laplace_scale(sensitivity, now["epsilon"] * share))
         return seen_from(now["people"], law, tail)
 

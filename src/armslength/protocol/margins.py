@@ -186,20 +186,14 @@ def _of_record(columns: Sequence[Any], record: Record | None) -> Margins:
             "margins must be a table where the protocol has no record, got a list of columns"
         )
     cells = record.cells()
-    if not columns:
-        raise ParameterError("margins must name at least one column of the record, got none")
     for name in columns:
-        if not isinstance(name, str) or name not in cells:
+        if not isinstance(name, str) or not cells.get(name):
             raise ParameterError(
-                f"margins must name columns of the record, got {short_repr(name)}: there is no such column"
+                f"margins must name columns of the record that have edges or a list of categories, got {short_repr(name)}; "
+                "list its categories, such as --record sex=F,M"
             )
-        if not cells[name]:
-            raise ParameterError(
-                f"margins must name columns with edges or a list of categories, got {short_repr(name)}, which has no list; "
-                f"write its list, such as --record {name}=A,B"
-            )
-    if len(set(columns)) < len(columns):
-        raise ParameterError("margins must name each column once, got one twice")
+    if not columns or len(set(columns)) < len(columns):
+        raise ParameterError("margins must name columns of the record, each once, got none, or one twice")
     chosen = tuple(name for name in cells if name in set(columns))
     values = [value for name in chosen for value in cells[name]]
     return Margins("record", _checked_names(values)[:-1], columns=chosen)

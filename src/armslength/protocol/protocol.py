@@ -3,7 +3,7 @@
 import copy
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -206,8 +206,8 @@ class Protocol(Result):
             noise = _noise_on_input(noise, transform)
         self.margin_sensitivity: int | None = None
         if self.margin_contribution is not None and self.contribution is not None:
-            rows = 1 if one_group else self.contribution // self.resolution
-            self.margin_sensitivity = margin_sensitivity(self.margin_contribution, rows, relation)
+            bounds = self.margin_contribution, self.contribution, self.resolution
+            self.margin_sensitivity = margin_sensitivity(*bounds, relation, one_group=one_group)
         for_margins = self.margin_sensitivity, self.margins_epsilon, self.delta * self.margin_share
         self.margin_law, self.margin_delta = margin_law(*for_margins, noise)
         if noise == "auto":
@@ -621,17 +621,10 @@ def _protocol_of(document: Any, transform: Transform) -> Protocol:
         if fields["contribution"] is not None:
             fields.pop("radius")
         protocol = Protocol(transform, **fields)
-    again = protocol.document()
-    if again != document:
-        differing = sorted(
-            name for name in again.keys() | document.keys() if document.get(name) != again.get(name)
-        )
-        if differing == ["derived"] and isinstance(document["derived"], Mapping):
-            derived = document["derived"]
-            differing = [name for name, value in again["derived"].items() if derived.get(name) != value]
-        named = ", ".join(differing) or "derived"
+    differing = schema.differences(protocol.document(), document)
+    if differing:
         raise CorruptFileError(
-            f"a protocol must be as armslength writes it, got another {named} than the other fields give: "
+            f"a protocol must be as armslength writes it, got another {', '.join(differing)} than the other fields give: "
             "this protocol was edited by hand; make a new one with `armslength protocol new` or al.Protocol"
         )
     return protocol

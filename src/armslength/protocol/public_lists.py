@@ -104,13 +104,23 @@ def read_list(
 def _rows(name: str, source: Any, keys: Sequence[str], value: str) -> tuple[str, list[tuple[Any, Any]]]:
     """The key column of a table or a file, and its rows of key and value."""
     import pyarrow as pa  # noqa: PLC0415  # a protocol by itself needs no tables
+    import pyarrow.parquet as pq  # noqa: PLC0415  # the same
+    from pyarrow import csv  # noqa: PLC0415  # the same
 
     is_path = isinstance(source, (str, os.PathLike))
     where = printable(os.fspath(source)) if is_path else type(source).__name__
+    if is_path:
+        check_local(source)
     try:
-        table = _read(source, [*keys, value]) if is_path else pa.table(source)
+        if not is_path:
+            table = pa.table(source)
+        elif Path(source).suffix == ".parquet":
+            table = pq.read_table(source)
+        else:
+            texts = csv.ConvertOptions(column_types=dict.fromkeys([*keys, value], pa.string()))
+            table = csv.read_csv(source, convert_options=texts)
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as problem:
-        reason = f": {str(problem).splitlines()[0]}" if is_path else ""
+        reason = f": {str(problem).partition(chr(10))[0]}" if is_path else ""
         raise ParameterError(
             f"{name} must be a mapping, a table, or a .csv or .parquet file that can be read, got {where}{reason}"
         ) from None
@@ -130,20 +140,8 @@ def _rows(name: str, source: Any, keys: Sequence[str], value: str) -> tuple[str,
             f"{name} must have the columns {' or '.join(keys)} and {value}, each once, got {printable(shown)} in {where}; "
             "the first line of a .csv file names them"
         )
-    texts, values = (table.column(each).to_pylist() for each in (known[0], value))
-    return known[0], list(zip(texts, values, strict=True))
-
-
-def _read(path: str | os.PathLike[str], columns: Sequence[str]) -> Any:
-    import pyarrow as pa  # noqa: PLC0415  # the same
-    import pyarrow.parquet as pq  # noqa: PLC0415  # the same
-    from pyarrow import csv  # noqa: PLC0415  # the same
-
-    check_local(path)
-    if Path(path).suffix == ".parquet":
-        return pq.read_table(path)
-    kinds = dict.fromkeys(columns, pa.string())
-    return csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=kinds))
+    columns = (table.column(each).to_pylist() for each in (known[0], value))
+    return known[0], list(zip(*columns, strict=True))
 
 
 def check_given(option: str, source: Any, *, needed: bool) -> None:

@@ -81,6 +81,19 @@ def fingerprint(document: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical_json(document)).hexdigest()
 
 
+def differences(ours: Mapping[str, Any], theirs: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """The names of the fields in which two documents differ, such as "epsilon", "transform seed" or the derived "scale"."""
+    names = []
+    for name in sorted(ours.keys() | theirs.keys()):
+        mine, other = ours.get(name, ...), theirs.get(name, ...)  # a field that is None is there
+        both = isinstance(mine, Mapping) and isinstance(other, Mapping)
+        if both and name in ("transform", "parameters", "derived"):
+            names += differences(mine, other, "transform " if name == "transform" else prefix)
+        elif mine != other:
+            names.append(prefix + name)
+    return names
+
+
 def check_document(document: Any) -> None:
     """Refuses what is not a protocol of this version, field by field."""
     if not isinstance(document, Mapping) or document.get("format") != FORMAT:

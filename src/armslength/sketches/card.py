@@ -108,20 +108,17 @@ def _calibration(protocol: Protocol) -> dict[str, str]:
 
 def check_card(card: Any, releases: Sequence[Release]) -> None:
     """Refuses a card without the facts of the protocols beside it; its text and facts that a later version adds are ignored."""
-    if not _has_facts(card, releases):
-        raise DamagedFileError("must have the release card of its protocols, got another")
-
-
-def _has_facts(card: Any, releases: Sequence[Release]) -> bool:
-    stated = card.get("releases") if isinstance(card, dict) else None
-    if not isinstance(stated, list):
-        return False
-    if card.get("in_clear") is not False:
-        return card.get("in_clear") is True and not stated
-    return len(stated) == len(releases) and all(
-        isinstance(facts, dict) and release_facts(*release).items() <= facts.items()
-        for facts, release in zip(stated, releases, strict=True)
-    )
+    match card:
+        case {"in_clear": True, "releases": []}:
+            return
+        case {"in_clear": False, "releases": list(stated)} if len(stated) == len(releases):
+            pairs = zip(stated, releases, strict=True)
+            if all(
+                isinstance(facts, dict) and release_facts(*each).items() <= facts.items()
+                for facts, each in pairs
+            ):
+                return
+    raise DamagedFileError("must have the release card of its protocols, got another")
 
 
 def guarantee_in_words(protocol: Protocol, source: str) -> str:
@@ -172,7 +169,6 @@ def officer_page(protocol: Protocol, source: str) -> tuple[tuple[str, str], ...]
         ("What was released", _contents(protocol, source)),
         *margins,
         ("How it is protected", _mechanism(protocol)),
-        ("Limits that were set in advance", _limits(protocol)),
         ("What must be true for this to hold", " ".join(hypotheses(protocol, source).values())),
         ("What adds up", _sum_over_releases(protocol)),
         ("What is not promised", _NOT_PROMISED),
@@ -311,9 +307,16 @@ def _contents(protocol: Protocol, source: str) -> str:
         columns = [f"{name} ({_kind_in_words(kind)})" for name, kind in protocol.record.columns]
         names = "; ".join([*columns, *map(" with ".join, protocol.record.pairs)])
         what = f"A table with rows about people. Columns became items by a public recipe: {names}."
+    if protocol.value_range is not None:
+        what += f" Values were clamped to {' to '.join(map(decimal_text, protocol.value_range))}."
+    if protocol.item_weights is not None:
+        what += f" The weights of items are a public list with SHA-256 {protocol.item_weights}."
+    dropped = (
+        f" {protocol.dropped_bits} low bits of each are dropped after that." if protocol.dropped_bits else ""
+    )
     return (
         f"{what} For each row, {transform.sketch_dim:,} integers: {transform.in_words} of {size}, "
-        f"plus secret noise.{totals}"
+        f"plus secret noise.{dropped}{totals}"
     )
 
 
@@ -372,23 +375,6 @@ def _mechanism(protocol: Protocol) -> str:
         "cipher with a fresh key of the operating system; no seed can repeat it. Its scale was computed from the public settings "
         f"alone, in exact arithmetic, by {rule}. Rounding always goes toward more noise."
     )
-
-
-def _limits(protocol: Protocol) -> str:
-    limits = [
-        f"a radius of {decimal_text(protocol.radius)} in {protocol.norm} norm"
-        if protocol.contribution is None
-        else f"in an event table, {_in_a_sentence(_counting(protocol))}",
-        "no limit on single values"
-        if protocol.value_range is None
-        else f"values clamped to {decimal_text(protocol.value_range[0])} to {decimal_text(protocol.value_range[1])}",
-        f"a grid of {decimal_text(protocol.resolution)}, {'on which the data lies' if protocol.on_grid else 'to which values are rounded down'}",
-    ]
-    if protocol.item_weights is not None:
-        limits.append(f"public weights of items, a list with SHA-256 {protocol.item_weights}")
-    if protocol.dropped_bits:
-        limits.append(f"{protocol.dropped_bits} low bits dropped after the noise")
-    return f"These are settings, not counts: {'; '.join(limits)}."
 
 
 def _sum_over_releases(protocol: Protocol) -> str:

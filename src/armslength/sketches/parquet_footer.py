@@ -23,7 +23,7 @@ _MAGIC = b"PAR1"
 _TAIL = 8  # the footer's length in four bytes, and the magic
 _LARGEST_FOOTER, _MOST_ITEMS = 2**26, 2**21  # 10,000 row groups of sketches have these: 204 items each
 _MOST_PAGES = 100_000  # of one column of one row group
-_HEADER_READS = (256, 2**16)  # bytes: what nearly every page header fits into, and what every one must
+_LARGEST_PAGE_HEADER = 2**16  # bytes
 _MOST_ITEMS_OF_A_PAGE = 1000
 _DATA_PAGE, _INDEX_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_V2 = range(4)
 _DELTA_BYTE_ARRAY = 7  # one long string and many that repeat it: a page says nothing of what these unpack to
@@ -145,14 +145,9 @@ def unpacked_bytes(file: BinaryIO, column: ColumnChunk) -> int:
 
 def _page_header(file: BinaryIO, at: int, end: int) -> tuple[dict[int, Any], int]:
     """The header of the page that begins here, and its length."""
-    for most in _HEADER_READS:
-        file.seek(at)
-        reader = CompactReader(file.read(min(most, end - at)), _MOST_ITEMS_OF_A_PAGE)
-        try:
-            return reader.struct(_PAGE), reader.at
-        except IndexError:
-            continue
-    raise ValueError("length of a page header")
+    file.seek(at)
+    reader = CompactReader(file.read(min(_LARGEST_PAGE_HEADER, end - at)), _MOST_ITEMS_OF_A_PAGE)
+    return reader.struct(_PAGE), reader.at
 
 
 def _value_count(page: dict[int, Any], num_values: int) -> int:

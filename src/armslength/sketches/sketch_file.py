@@ -1,7 +1,7 @@
 """One sketch file, opened by its footer and read group by group; and `load`, which reads files whole."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -15,10 +15,10 @@ from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
 from armslength.sketches.noises import Noises
 from armslength.sketches.parquet_footer import DamagedFileError, RowGroup, as_corrupt_file, read_row_groups
 from armslength.sketches.sketch_format import (
-    Digests,
     FileHeader,
     Layout,
     check_columns,
+    check_digests,
     check_pages,
     check_size,
     header_text,
@@ -125,7 +125,7 @@ class SketchFile:
     footer: pq.FileMetaData  # for Parquet to read it by: ask it nothing, its columns can end the process
     groups: tuple[RowGroup, ...]  # as we read them in the footer
     header: FileHeader
-    digests: Digests
+    digests: Sequence[Mapping[str, str]]  # of each row group, by column
     layout: Layout
     group_rows: tuple[int, ...]
     limit: int  # bytes that may be unpacked at once
@@ -184,7 +184,7 @@ class SketchFile:
         with as_corrupt_file(self.path):
             table = self._table(group, only)
             content = convert(table)  # which refuses missing values, of which digests know nothing
-            self.digests.check(table, group)
+            check_digests(table, self.digests[group])
             return content
 
     def _table(self, group: int, only: str | None) -> pa.Table:
@@ -237,37 +237,18 @@ class JoinedSchema:
 
     def join(self, pieces: Iterable[Sketches], rows: int) -> Sketches:
         """All rows of all pieces, of which there are so many."""
-        buffer = RowBuffer(self, rows)
-        for piece in pieces:
-            buffer.add(piece)
-        return buffer.sketches()
-
-
-class RowBuffer:
-    """Memory for a known number of rows, which is filled from the beginning."""
-
-    def __init__(self, schema: JoinedSchema, rows: int) -> None:
-        self.rows_left = rows
-        self._protocols = schema.protocols
         try:
-            self._arrays = schema.layout.empty(rows)
+            arrays = self.layout.empty(rows)
         except (MemoryError, ValueError):  # more than there is, or than can be addressed
             raise ParameterError(
-                f"rows must fit into memory, got {rows} of {schema.layout.width} numbers each; take fewer at a time"
+                f"rows must fit into memory, got {rows} of {self.layout.width} numbers each; take fewer at a time"
             ) from None
-        self._labels: list[str] = []
-        self._noises: list[Noises] = []
-
-    def add(self, piece: Sketches) -> None:
-        """Adds rows, at most as many as are left."""
-        start = len(self._labels)
-        for name, array in self._arrays.items():
-            array[start : start + len(piece)] = getattr(piece, name)
-        self._labels += piece.labels
-        self._noises.append(piece.noises)
-        self.rows_left -= len(piece)
-
-    def sketches(self) -> Sketches:
-        """All rows, once none is left to come."""
-        noises = Noises.concat(self._noises) if self._noises else Noises.none(0)
-        return Sketches(labels=self._labels, noises=noises, protocols=self._protocols, **self._arrays)
+        labels, noises = list[str](), list[Noises]()
+        for piece in pieces:
+            place = slice(len(labels), len(labels) + len(piece))
+            for name, array in arrays.items():
+                array[place] = getattr(piece, name)
+            labels += piece.labels
+            noises.append(piece.noises)
+        joined = Noises.concat(noises) if noises else Noises.none(0)
+        return Sketches(labels=labels, noises=joined, protocols=self.protocols, **arrays)

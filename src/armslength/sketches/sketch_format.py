@@ -8,7 +8,7 @@ holds the protocols, what was released under each, and the release card as JSON;
 import hashlib
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -114,7 +114,8 @@ def write_sketch_file(path: str | os.PathLike[str], sketches: "Sketches") -> Non
     layout = Layout(width, is_integer, sketches.totals is not None, more)
     table = pa.table(columns, schema=layout.schema)
     text, group_rows = canonical_json(header), max(1, min(_GROUP_ROWS, _GROUP_BYTES // (8 * (width + more))))
-    metadata = {KEY: text, DIGEST_KEY: Digests.of(text, table, group_rows).text()}
+    groups = (table.slice(start, group_rows) for start in range(0, max(1, table.num_rows), group_rows))
+    metadata = {KEY: text, DIGEST_KEY: digests_text(text, groups)}
     lists = ["values", "margins"] if more else ["values"]
     with atomic_write(path) as file:
         pq.write_table(
@@ -359,34 +360,19 @@ def _read_noises(table: pa.Table, releases: tuple[Release, ...]) -> Noises:
     return noises
 
 
-@dataclass(frozen=True)
-class Digests:
+def digests_text(header: bytes, groups: Iterable[pa.Table]) -> bytes:
     """SHA-256 of the header of a file and of each column of each row group: shows careless edits, not forgers, who compute it anew."""
-
-    header: str
-    rows: tuple[int, ...]  # of each row group
-    groups: tuple[dict[str, str], ...]  # for each row group, the digest of each column by name
-
-    @classmethod
-    def of(cls, header: bytes, table: pa.Table, group_rows: int) -> "Digests":
-        """The digests of a table that is written in row groups of this size."""
-        groups = [table.slice(start, group_rows) for start in range(0, max(1, table.num_rows), group_rows)]
-        rows, digests = (group.num_rows for group in groups), map(_column_digests, groups)
-        return cls(hashlib.sha256(header).hexdigest(), tuple(rows), tuple(digests))
-
-    def text(self) -> bytes:
-        """As it is written."""
-        return canonical_json({"head": self.header, "rows": list(self.rows), "groups": list(self.groups)})
-
-    def check(self, table: pa.Table, group: int) -> None:
-        """Refuses columns of a row group, read without missing values, that are not those that were written."""
-        expected = self.groups[group]
-        if any(expected.get(name) != digest for name, digest in _column_digests(table).items()):
-            raise DamagedFileError(_EDITED)
+    listed = list(groups)
+    digests = {
+        "head": hashlib.sha256(header).hexdigest(),
+        "rows": [group.num_rows for group in listed],
+        "groups": list(map(_column_digests, listed)),
+    }
+    return canonical_json(digests)
 
 
-def read_digests(schema: pa.Schema, header: bytes, group_rows: Sequence[int]) -> Digests:
-    """The digests of a file, if they are those of its header and they are of as many rows."""
+def read_digests(schema: pa.Schema, header: bytes, group_rows: Sequence[int]) -> list[dict[str, str]]:
+    """For each row group the digest of each column, if the header has its own digest and there are as many rows."""
     text: bytes | None = (schema.metadata or {}).get(DIGEST_KEY)
     if text is None or len(text) > _LARGEST_DIGESTS:
         raise DamagedFileError(_EDITED)
@@ -394,13 +380,18 @@ def read_digests(schema: pa.Schema, header: bytes, group_rows: Sequence[int]) ->
         fields: Any = read_json(text, "digests")
     except CorruptFileError:
         raise DamagedFileError(_EDITED) from None
-    if set(fields) != {"head", "rows", "groups"}:
+    match fields:
+        case {"head": head, "rows": list(rows), "groups": list(groups)} if len(fields) == 3:
+            expected = hashlib.sha256(header).hexdigest(), list(group_rows), len(group_rows)
+            if (head, rows, len(groups)) == expected and all(isinstance(each, dict) for each in groups):
+                return groups
+    raise DamagedFileError(_EDITED)
+
+
+def check_digests(table: pa.Table, expected: Mapping[str, str]) -> None:
+    """Refuses columns of a row group, read without missing values, that are not those that were written."""
+    if any(expected.get(name) != digest for name, digest in _column_digests(table).items()):
         raise DamagedFileError(_EDITED)
-    digests = Digests(fields["head"], tuple(fields["rows"]), tuple(map(dict, fields["groups"])))
-    expected = hashlib.sha256(header).hexdigest(), tuple(group_rows), len(group_rows)
-    if (digests.header, digests.rows, len(digests.groups)) != expected:
-        raise DamagedFileError(_EDITED)
-    return digests
 
 
 def _column_digests(table: pa.Table) -> dict[str, str]:

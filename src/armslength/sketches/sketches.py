@@ -4,6 +4,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from armslength.checks import LONGEST_LABEL, checked_labels, integer, number, sh
 from armslength.errors import IncompatibleSketchesError, ParameterError, plural
 from armslength.privacy.exact_numbers import decimal_text
 from armslength.protocol.protocol import Protocol
+from armslength.protocol.schema import differences
 from armslength.results import Result
 from armslength.sketches.noises import LARGEST_FACTOR, SMALLEST_FACTOR, SOURCES, UNKNOWN, Noises, Release
 from armslength.sketches.sketch_format import list_column, write_sketch_file
@@ -96,9 +98,14 @@ class SketchRows:
                 )
         return [places[label][0] for label in labels]
 
-    def _known_labels(self, label: str) -> str:  # noqa: ARG002  # Sketches names those that are like it
+    def _known_labels(self, label: str) -> str:
         """For a message: what may be meant by a label that no row has."""
-        return ""
+        labels = list(islice(self.each_label(), 10_000))
+        by_letters = {each.casefold(): each for each in labels}
+        near = [repr(by_letters[each]) for each in get_close_matches(label.casefold(), by_letters, 3)]
+        if near:
+            return f"; did you mean {' or '.join(near)}?"
+        return f"; there are {', '.join(map(repr, labels[:8]))}{', …' if len(self) > 8 else ''}"
 
 
 class Sketches(SketchRows, Result):
@@ -175,15 +182,12 @@ class Sketches(SketchRows, Result):
 
     def equals(self, other: "Sketches") -> bool:
         """Whether both have the same values of the same type, labels, noises, protocols, totals and margins."""
+        numbers = ((self.values, other.values), (self.totals, other.totals), (self.margins, other.margins))
         return (
             self.values.dtype == other.values.dtype
-            and np.array_equal(self.values, other.values)
+            and all(np.array_equal(mine, theirs) for mine, theirs in numbers)  # type: ignore[arg-type]  # None equals None
             and (self.labels, self.protocols) == (other.labels, other.protocols)
             and self.noises == other.noises
-            and all(
-                (mine is None) == (theirs is None) and np.array_equal(mine, theirs)  # type: ignore[arg-type]  # None equals None
-                for mine, theirs in ((self.totals, other.totals), (self.margins, other.margins))
-            )
         )
 
     def each_label(self) -> Iterator[str]:
@@ -285,14 +289,6 @@ class Sketches(SketchRows, Result):
             table = table.append_column(f"values[{place}]", pa.array(self.values[:rows, place]))
         return table, len(self)
 
-    def _known_labels(self, label: str) -> str:
-        by_letters = {each.casefold(): each for each in self.labels[:10_000]}
-        near = [repr(by_letters[each]) for each in get_close_matches(label.casefold(), by_letters, 3)]
-        if near:
-            return f"; did you mean {' or '.join(near)}?"
-        some = ", ".join(map(repr, self.labels[:8])) + (", …" if len(self) > 8 else "")
-        return f"; there are {some}"
-
 
 def concat(parts: Sequence[Sketches]) -> Sketches:
     """All rows of all parts, in order; they must share one space."""
@@ -341,14 +337,5 @@ def check_same_space(protocols: Sequence[Protocol]) -> None:
     first = protocols[0]
     for other in protocols[1:]:
         if other.space != first.space:
-            differing = ", ".join(_differences(first.space_fields(), other.space_fields()))
+            differing = ", ".join(differences(first.space_fields(), other.space_fields()))
             raise IncompatibleSketchesError(f"sketches must share one space, got different {differing}")
-
-
-def _differences(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
-    names = [name for name in ours if ours[name] != theirs[name]]
-    if "transform" in names and ours["transform"]["name"] == theirs["transform"]["name"]:
-        a, b = ours["transform"]["parameters"], theirs["transform"]["parameters"]
-        inner = [f"transform {key}" for key in a if a[key] != b.get(key)]
-        names = [name for name in names if name != "transform"] + inner
-    return names

@@ -172,7 +172,7 @@ def test_plans_by_size_have_no_margins():
 
 
 @pytest.mark.parametrize(
-    ("column", "words"), [("town", "--record town=A,B"), ("weight", "got 'weight': there is no such column")]
+    ("column", "words"), [("town", "got 'town'; list its categories"), ("weight", "got 'weight'")]
 )
 def test_columns_of_a_record_that_are_refused(column, words):
     made = run("protocol", "new", "--epsilon", 1, "--unit", "one patient", "--sketch-dim", 16, "--record", "town", "--margin-column", column, "--margin-share", "0.2", "-o", "record.json")  # fmt: skip
