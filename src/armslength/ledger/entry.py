@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil
 from typing import Any
 
@@ -76,6 +77,7 @@ class Entry:
 COLUMNS = tuple(field.name for field in fields(Entry))
 
 
+@lru_cache(maxsize=1)  # a release asks for it twice: to refuse what cannot be charged, and to charge it
 def ledger_entry(protocol: Protocol, population: str, label: str) -> Entry:
     """The entry of a release with this label, which `release_label` makes."""
     squared, pure = "", protocol.totals_epsilon + protocol.margins_epsilon
@@ -86,15 +88,17 @@ def ledger_entry(protocol: Protocol, population: str, label: str) -> Entry:
             ratio = Fraction(protocol.law.scale) / Fraction(protocol.margin_law.scale)
             exact, pure = exact + protocol.margin_sensitivity * ratio**2, protocol.totals_epsilon
         squared = str(ceil(exact))
-    document = protocol.document()
-    same = {name: document[name] for name in ("unit", "relation", "radius", "norm", "epsilon")}
     return Entry(
         population=population,
         label=label,
-        **same,
+        unit=protocol.unit,
+        relation=protocol.relation,
+        radius=decimal_text(protocol.radius),
+        norm=protocol.norm,
         law=protocol.noise,
-        scale=document["derived"]["scale"],
+        scale=protocol.law.scale.hex(),
         sensitivity_squared=squared,
+        epsilon=decimal_text(protocol.epsilon),
         delta=decimal_text(protocol.released_delta),
         totals_epsilon=decimal_text(pure),
         protocol=protocol.fingerprint,

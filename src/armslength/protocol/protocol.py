@@ -153,13 +153,16 @@ class Protocol(Result):
             raise ParameterError(
                 f"transform must be a transform such as al.SparseJL, got {short_repr(transform)}"
             )
-        self.transform = transform
         noise = one_of("noise", noise, ("auto", "laplace", "gaussian"))
-        self.norm = one_of("norm", norm, NORMS)
-        self.relation = one_of("relation", relation, ("add_remove", "replace"))
-        self.noise_site = one_of("noise_site", noise_site, ("output", "input"))
-        self.items = one_of("items", items, ("string", "int64"))
-        self.unit = one_line("unit", unit)
+        norm = one_of("norm", norm, NORMS)
+        relation = one_of("relation", relation, ("add_remove", "replace"))
+        noise_site = one_of("noise_site", noise_site, ("output", "input"))
+        items = one_of("items", items, ("string", "int64"))
+        unit = one_line("unit", unit)
+        dropped_bits = integer("dropped_bits", dropped_bits, at_least=0, at_most=62)
+        distance = number("distance", distance, above=-1e-300, at_most=1e150)
+        self.transform, self.norm, self.relation, self.noise_site = transform, norm, relation, noise_site
+        self.items, self.unit, self.dropped_bits, self.one_group = items, unit, dropped_bits, one_group
         self.record = checked_record(record, record_pairs)
         contribution, vocabulary = _record_defaults(
             self.record, contribution, radius, vocabulary, transform, items
@@ -167,11 +170,11 @@ class Protocol(Result):
         self.contribution = _checked_count("contribution", contribution)
         self.changed_entries = _checked_count("changed_entries", changed_entries)
         self.count = _checked_unit_of_count(count, self.contribution, one_group=one_group)
-        self.one_group = one_group
-        self.dropped_bits = integer("dropped_bits", dropped_bits, at_least=0, at_most=62)
-        distance = number("distance", distance, above=-1e-300, at_most=1e150)
-        self.epsilon, self.delta = checked_epsilon(epsilon), checked_delta(delta)
-        self.total_share = exact_number("total_share", total_share)
+        self.epsilon, self.delta, self.total_share = (
+            checked_epsilon(epsilon),
+            checked_delta(delta),
+            exact_number("total_share", total_share),
+        )
         self.margins = checked_margins(margins, self.record)
         self.margin_share, self.margin_contribution = checked_margin_bounds(
             self.margins, margin_share, margin_contribution, self.contribution, self.record, items
@@ -394,8 +397,8 @@ class Protocol(Result):
 
     @cached_attribute
     def _document(self) -> dict[str, Any]:
-        fields = {name: _plain(getattr(self, name)) for name in schema.FIELDS}
-        optional: dict[str, Any] = {
+        fields = {name: getattr(self, name) for name in schema.FIELDS}
+        optional = {
             "max_norm": self.max_norm,
             **({} if self.record is None else self.record.document()),
             "item_weights": self.item_weights,
@@ -404,27 +407,29 @@ class Protocol(Result):
             "margin_contribution": self.margin_contribution,
         }
         is_l1 = self.norm == "l1"
-        derived: dict[str, Any] = {
-            "grid_radius": str(self.neighbors.radius) if is_l1 else None,
-            "grid_radius_squared": None if is_l1 else str(self.neighbors.radius_squared),
-            "scale": self.law,
-            "sketch_bound": None if self.sketch_bound is None else str(self.sketch_bound),
-            "total_scale": self.total_law,
+        derived = {
+            "grid_radius" if is_l1 else "grid_radius_squared": self.neighbors.radius
+            if is_l1
+            else self.neighbors.radius_squared,
+            "scale": self.law.scale.hex(),
+            "sketch_bound": self.sketch_bound,
+            "total_scale": None if self.total_law is None else self.total_law.scale.hex(),
             "margin_noise": None if self.margin_law is None else self.margin_law.name,
-            "margin_scale": self.margin_law,
+            "margin_scale": None if self.margin_law is None else self.margin_law.scale.hex(),
         }
-        optional, derived = (
-            {name: _plain(value) for name, value in each.items() if value is not None}
-            for each in (optional, derived)
-        )
+        fields |= {name: value for name, value in optional.items() if value is not None}
+        for name, value in fields.items():
+            if isinstance(value, Fraction):
+                fields[name] = decimal_text(value)
+        if self.value_range is not None:
+            fields["value_range"] = list(map(decimal_text, self.value_range))
         return {
             "format": schema.FORMAT,
             "version": schema.VERSION,
             "transform": schema.transform_document(self.transform),
             **fields,
-            **optional,
             "resolution": float(self.resolution).hex(),
-            "derived": derived,
+            "derived": {name: str(value) for name, value in derived.items() if value is not None},
         }
 
     @cached_attribute
@@ -471,15 +476,6 @@ class Protocol(Result):
         """
         (protocol,) = protocols_of([document], WorkBudget(max_work), "the document")
         return protocol
-
-
-def _plain(value: Any) -> Any:
-    """A field as the document has it: exact decimals, and the scale of a law, as text."""
-    if isinstance(value, Fraction):
-        return decimal_text(value)
-    if isinstance(value, Law):
-        return value.scale.hex()
-    return list(map(_plain, value)) if isinstance(value, tuple) else value
 
 
 def _checked_count(name: str, value: Any) -> int | None:

@@ -60,6 +60,8 @@ def release_card(releases: Sequence[Release], *, in_clear: bool, page: bool = Fa
 
 def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
     """What a card states of a release, in exact numbers: decimals as text, floats in hexadecimal."""
+    exact = protocol.released_delta, protocol.totals_epsilon, protocol.sketch_epsilon, protocol.resolution
+    delta, totals_epsilon, sketch_epsilon, resolution = map(decimal_text, exact)
     document, transform = protocol.document(), protocol.transform
     derived = document["derived"]
     stated = ("unit", "relation", "norm", "radius", "epsilon", "noise", "noise_site")
@@ -69,8 +71,8 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
         "source": source,
         "space": protocol.space,
         **{name: document[name] for name in stated},
-        "delta": decimal_text(protocol.released_delta),
-        "totals_epsilon": decimal_text(protocol.totals_epsilon),
+        "delta": delta,
+        "totals_epsilon": totals_epsilon,
         "scale": derived["scale"],
         "mechanism": {
             "transform": transform.name,
@@ -78,9 +80,9 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
             "sketch_dim": transform.sketch_dim,
             "totals_scale": derived.get("total_scale"),
         },
-        "calibration": {**_calibration(protocol), "epsilon": decimal_text(protocol.sketch_epsilon)},
+        "calibration": {**_calibration(protocol), "epsilon": sketch_epsilon},
         "bounds": {
-            "resolution": decimal_text(protocol.resolution),
+            "resolution": resolution,
             **{name: document[name] for name in (*bounds, "dropped_bits") if name in document},
         },
     }
