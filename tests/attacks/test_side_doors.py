@@ -20,8 +20,8 @@ from armslength.ingest.sums import GroupSums
 from armslength.ledger import ledger
 from armslength.ledger.ledger import Account
 from armslength.release import release
+from armslength.sketches import sketch_format
 from armslength.sketches.card import release_card
-from armslength.sketches.sketch_format import Digests
 
 PAIRS = neighbor_pairs()
 EVENTS = st.lists(
@@ -101,7 +101,7 @@ def test_releases_that_say_that_they_worked_and_wrote_nothing_are_no_shut_doors(
 
 @pytest.mark.parametrize("counted", [True, False], ids=["a count", "the same for both"])
 def test_a_key_among_the_digests_of_released_files_alone_is_seen(monkeypatch, counted):
-    counts, text, charge = [0], Digests.text, Account.charge
+    counts, text, charge = [0], sketch_format.digests_text, Account.charge
     _leak(monkeypatch, counts.append)
     is_release = []
 
@@ -109,14 +109,14 @@ def test_a_key_among_the_digests_of_released_files_alone_is_seen(monkeypatch, co
         is_release.append(True)
         return charge(*known, **named)
 
-    def telling(self):
+    def telling(*known):
         if not is_release:
-            return text(self)  # of the file that is made again
+            return text(*known)  # of the file that is made again
         is_release.clear()
-        return json.dumps({**json.loads(text(self)), "events": sum(counts) if counted else 7}).encode()
+        return json.dumps({**json.loads(text(*known)), "events": sum(counts) if counted else 7}).encode()
 
     monkeypatch.setattr(Account, "charge", charged)
-    monkeypatch.setattr(Digests, "text", telling)
+    monkeypatch.setattr(sketch_format, "digests_text", telling)
     opened = open_doors(PAIRS["nothing, and much"])
     assert "file written again from its contents" in opened
     assert ("contents of the digests" in opened) == counted

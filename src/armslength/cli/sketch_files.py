@@ -74,7 +74,7 @@ def _collection_listing(paths: tuple[str, ...], form: str) -> str:
             "rows": file.rows,
             "row_groups": len(file.group_rows),
             "bytes": file.size,
-            "in_clear": any(any(file.in_clear(group)) for group in range(len(file.group_rows))),
+            "in_clear": any(any(file.column("in_clear", group)) for group in range(len(file.group_rows))),
         }
         for file in collection.files
     ]

@@ -65,7 +65,7 @@ class TableJob:
     bound: int  # the most that one person adds, in grid units
     item_names: list[str] | None  # of a fixed vocabulary, in order
     item_amounts: dict[str, int] | None  # what an event of each item counts, in grid units
-    margin_table: dict[str, int] | None  # the item group of each item, where the protocol has it by a table
+    margin_table: dict[str, int] | None  # the item group of each listed item or prefix; None without margins
     memory: str
     threads: int
 
@@ -189,8 +189,8 @@ class TableJob:
     ) -> Iterator[_T]:
         """What `work` makes of all events of some persons, until everybody was among them once."""
         labels = None if self.groups.column is None else self.groups.labels
-        margins = self.protocol.margins
-        codes = None if margins is None else partial(margins.codes, table=self.margin_table)
+        margins, table = self.protocol.margins, self.margin_table
+        codes = None if margins is None or table is None else partial(margins.codes, table=table)
         item_words = ItemWords(order.key, self.item_names, self.item_amounts, codes)
         encoder = EventEncoder(order.key, labels, item_words, left_out, watch)
         if self.protocol.record is not None:

@@ -7,12 +7,11 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from armslength.checks import one_line, one_of, short_repr
+from armslength.checks import one_of, short_repr
 from armslength.errors import BudgetError, CorruptFileError, ParameterError
-from armslength.ledger.entry import RELATIONS, Entry, checked_population
+from armslength.ledger.entry import Entry
 from armslength.privacy.composition import Loss, compose, largest_pure_epsilon
-from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, decimal_text
-from armslength.version import __version__
+from armslength.privacy.exact_numbers import checked_delta, checked_epsilon
 
 PERIODS = ("year", "quarter", "month", "week", "day")
 _END_OF_TIME = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
@@ -57,24 +56,6 @@ class Spent:
     method: str  # the proof: "sum", "gaussian" or "renyi"; "" if there is none
     budget: Budget | None  # in force
     left: float | None  # largest ε of one more pure release, rounded down; None if without budget or past
-
-
-def checked_budget(
-    population: Any,
-    epsilon: Any,
-    delta: Any = 0,
-    *,
-    unit: Any,
-    relation: Any = "add_remove",
-    period: Any = None,
-) -> Budget:
-    """A valid budget, without its time."""
-    one_line("unit", unit)
-    if not checked_population(population):
-        raise ParameterError("population must name the people whose budget it is, got nothing")
-    one_of("relation", relation, RELATIONS)
-    exact_epsilon, exact_delta = decimal_text(checked_epsilon(epsilon)), decimal_text(checked_delta(delta))
-    return Budget(population, unit, relation, checked_period(period), exact_epsilon, exact_delta, __version__)
 
 
 def checked_period(value: Any) -> str | None:
@@ -159,20 +140,16 @@ def losses_in(period: str | None, entries: Sequence[Entry], moment: datetime) ->
 def period_of(period: str, moment: datetime) -> tuple[datetime, datetime]:
     """The start of the moment's calendar period in UTC and the start of the next one; weeks begin on Monday."""
     day = moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    if day > _END_OF_TIME - timedelta(days=8):
-        return day, _END_OF_TIME
-    if period == "day":
-        return day, day + timedelta(days=1)
-    if period == "week":
-        monday = day - timedelta(days=day.weekday())
-        return monday, monday + timedelta(days=7)
-    months = {"month": 1, "quarter": 3, "year": 12}[period]
-    first = (day.month - 1) // months * months  # counted from 0
-    after = first + months
-    start = day.replace(month=first + 1, day=1)
-    if start.year + after // 12 > _END_OF_TIME.year:
+    try:
+        if period in ("day", "week"):
+            start = day - timedelta(days=day.weekday() if period == "week" else 0)
+            return start, start + timedelta(days=7 if period == "week" else 1)
+        months = {"month": 1, "quarter": 3, "year": 12}[period]
+        first = (day.month - 1) // months * months  # counted from 0
+        start, after = day.replace(month=first + 1, day=1), first + months
+        return start, start.replace(year=start.year + after // 12, month=after % 12 + 1)
+    except (OverflowError, ValueError):  # the calendar ends
         return start, _END_OF_TIME
-    return start, start.replace(year=start.year + after // 12, month=after % 12 + 1)
 
 
 def parse_time(text: str) -> datetime:

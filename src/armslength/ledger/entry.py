@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil
 from typing import Any
 
@@ -76,6 +77,7 @@ class Entry:
 COLUMNS = tuple(field.name for field in fields(Entry))
 
 
+@lru_cache(maxsize=1)  # a release asks for it twice: to refuse what cannot be charged, and to charge it
 def ledger_entry(protocol: Protocol, population: str, label: str) -> Entry:
     """The entry of a release with this label, which `release_label` makes."""
     squared, pure = "", protocol.totals_epsilon + protocol.margins_epsilon

@@ -6,24 +6,25 @@ A crash after the line and before the release counts too much; nothing counts to
 import os
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from armslength.checks import one_line, one_of
 from armslength.errors import BudgetError, ParameterError
 from armslength.ledger.budgets import (
     Budget,
     Spent,
     check_fits,
     check_same_meaning,
-    checked_budget,
+    checked_period,
     parse_time,
     period_of,
     spent_of,
     time_text,
 )
-from armslength.ledger.entry import Entry, checked_population, ledger_entry, release_label
+from armslength.ledger.entry import RELATIONS, Entry, checked_population, ledger_entry, release_label
 from armslength.ledger.ledger_file import (
     LedgerFile,
     current_time,
@@ -33,7 +34,9 @@ from armslength.ledger.ledger_file import (
     write_budget,
     write_entry,
 )
+from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, decimal_text
 from armslength.protocol.protocol import Protocol
+from armslength.version import __version__
 
 __all__ = ["NO_LEDGER", "Account", "Budget", "Entry", "Ledger", "NoLedger", "Spent", "open_account"]
 
@@ -125,7 +128,17 @@ class Ledger:
             period: "year", "quarter", "month", "week" or "day", in UTC; None for all time.
         """
         self._check_writable()
-        budget = checked_budget(population, epsilon, delta, unit=unit, relation=relation, period=period)
+        if not checked_population(population):
+            raise ParameterError("population must name the people whose budget it is, got nothing")
+        budget = Budget(
+            population,
+            unit=one_line("unit", unit),
+            relation=one_of("relation", relation, RELATIONS),
+            period=checked_period(period),
+            epsilon=decimal_text(checked_epsilon(epsilon)),
+            delta=decimal_text(checked_delta(delta)),
+            version=__version__,
+        )
         with self._file.writing() as connection:
             budgets = read_budgets(connection, population)
             # Everything that it counts must have its unit and relation. It replaces the budget of the same period.
@@ -211,9 +224,6 @@ class Account:
     ledger: Ledger | NoLedger
     population: str
     repeat: bool
-    _entries: dict[tuple[str, str], Entry] = field(
-        default_factory=dict, init=False, repr=False
-    )  # by fingerprint and label
 
     def charge(self, protocol: Protocol, labels: Sequence[str]) -> None:
         """Writes the line of a release of these rows, or refuses."""
@@ -224,12 +234,7 @@ class Account:
         self.ledger.preview(self._entry(protocol, labels), labels, repeat=self.repeat)
 
     def _entry(self, protocol: Protocol, labels: Sequence[str]) -> Entry:
-        """The entry of a release of these rows, made once: what was previewed is what is charged."""
-        label = release_label(labels)
-        key = protocol.fingerprint, label
-        if key not in self._entries:
-            self._entries[key] = ledger_entry(protocol, self.population, label)
-        return self._entries[key]
+        return ledger_entry(protocol, self.population, release_label(labels))
 
 
 def open_account(ledger: object, population: object, *, repeat: bool = False) -> Account:

@@ -156,9 +156,10 @@ def margin_plan(
     tail = (1 - _LEVEL) / 2 / count
 
     def seen(share: Fraction, bound: int, **changes: Any) -> float | None:
-        now = {"people": people, "epsilon": protocol.epsilon, "one_group": protocol.one_group} | changes
-        rows = 1 if now["one_group"] else most // protocol.resolution
-        sensitivity = margin_sensitivity(bound, rows, protocol.relation)
+        now: dict[str, Any] = {"people": people, "epsilon": protocol.epsilon}
+        now |= {"one_group": protocol.one_group, **changes}
+        bounds = bound, most, protocol.resolution, protocol.relation
+        sensitivity = margin_sensitivity(*bounds, one_group=now["one_group"])
         law = DiscreteLaplace(laplace_scale(sensitivity, now["epsilon"] * share))
         return seen_from(now["people"], law, tail)
 

@@ -19,7 +19,6 @@ from armslength.planner.situation import Situation, bounded_sensitivity
 from armslength.privacy.calibration import gaussian_scale
 from armslength.privacy.exact_numbers import decimal_text
 from armslength.protocol.protocol import Protocol
-from armslength.protocol.work_budget import matrix_work
 from armslength.randomness.seeds import fresh_seed
 from armslength.transforms.transform import Transform
 
@@ -136,7 +135,7 @@ def configuration_of(option: Option, prediction: Prediction, situation: Situatio
         noise=family.noise,
         bytes=_BYTES_OF_AN_INTEGER * transform.sketch_dim,
         additions=transform.operations(situation.density),
-        set_up=matrix_work(transform, situation.neighbors.norm, family.noise_site),
+        set_up=sum(transform.setup_operations(situation.neighbors.norm, family.noise_site).values()),
         failure_bound=failure_of(option, prediction, situation),
         is_choice=family.is_choice and transform.sketch_dim <= situation.max_sketch_dim,
         is_exact=option.is_exact,

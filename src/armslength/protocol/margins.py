@@ -4,14 +4,10 @@ An item belongs to one item group: by a public table whose hash is in the protoc
 as a value of a column of the record. All other items belong to the last item group, `(other)`; of a record, to none.
 """
 
-import hashlib
-import os
-import re
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,16 +16,21 @@ from numpy.typing import NDArray
 from armslength.checks import integer, short_repr
 from armslength.errors import ParameterError, plural
 from armslength.privacy.exact_numbers import exact_number
-from armslength.protocol.public_lists import rows_of
+from armslength.protocol.public_lists import (
+    MOST_ITEMS,
+    check_given,
+    checked_list,
+    checked_name,
+    is_hash,
+    list_hash,
+    read_list,
+)
 from armslength.protocol.record import Record
-from armslength.randomness.seeds import canonical_text, length_prefixed
 from armslength.threads import cached_attribute
 
 OTHER = "(other)"
-_DOMAIN = b"armslength margins v1"
 _MOST_NAMES = 10_000  # with (other)
 _MOST_PREFIXES = 100_000
-_MOST_ITEMS = 10_000_000
 _LONGEST = 200  # bytes of a name or of a prefix
 _SHOWN = 5
 
@@ -62,40 +63,24 @@ class Margins:
             return {**named, "hash": self.table_hash}
         return {**named, "prefixes": list(map(list, self.prefixes))}
 
-    def codes(self, texts: Sequence[str], table: Mapping[str, int] | None = None) -> NDArray[np.int32]:
+    def codes(self, texts: Sequence[str], table: Mapping[str, int]) -> NDArray[np.int32]:
         """The number of the item group of each item, from 0 on; as many as there are item groups for an item that belongs to none.
 
         Args:
             texts: Items, in their NFC form.
-            table: What `margin_table` gives; None where the rule is no table.
+            table: What `margin_table` gives.
         """
         others = len(self.names) - (self.rule != "record")
         codes: NDArray[np.int32] = np.full(len(texts), others, dtype=np.int32)
-        if self.rule == "prefix":
-            for length, known in self._known:
-                _set(codes, [text[:length] for text in texts], known)
-        else:
-            _set(codes, texts, self._known[0][1] if table is None else table)
+        for length in self._lengths:  # a longer prefix decides later
+            found = np.fromiter((table.get(text[:length], -1) for text in texts), np.int32, len(texts))
+            np.copyto(codes, found, where=found >= 0)
         return codes
 
     @cached_attribute
-    def _known(self) -> list[tuple[int, dict[str, int]]]:
-        """The number of each whole item of a record, or of each prefix, by length."""
-        if self.rule == "record":
-            return [(0, {name: code for code, name in enumerate(self.names)})]
-        if self.rule == "table":
-            raise ParameterError("table must be what margin_table gives, got None")
-        known = defaultdict[int, dict[str, int]](dict)
-        for code, prefixes in enumerate(self.prefixes):
-            for prefix in prefixes:
-                known[len(prefix)][prefix] = code
-        return sorted(known.items())  # a longer one decides later
-
-
-def _set(codes: NDArray[np.int32], texts: Sequence[str], known: Mapping[str, int]) -> None:
-    """Sets the codes of known texts."""
-    found = np.fromiter((known.get(text, -1) for text in texts), dtype=np.int32, count=len(texts))
-    np.copyto(codes, found, where=found >= 0)
+    def _lengths(self) -> Sequence[int | None]:
+        """The lengths of all prefixes; None for whole items."""
+        return sorted({len(each) for prefixes in self.prefixes for each in prefixes}) or [None]
 
 
 def checked_margins(source: Any, record: Record | None) -> Margins | None:
@@ -108,7 +93,8 @@ def checked_margins(source: Any, record: Record | None) -> Margins | None:
         source = source.columns
     if isinstance(source, (list, tuple)):
         return _of_record(source, record)
-    key, groups = _groups_of(source, ["item", "prefix"])
+    keys = {"item": MOST_ITEMS, "prefix": _MOST_PREFIXES}
+    key, groups = read_list("margins", source, keys, "group", _checked_group)
     if key == "item":
         return Margins("table", _checked_names(sorted(set(groups.values()))), table_hash=_hash(groups))
     return _of_prefixes(groups)
@@ -116,42 +102,29 @@ def checked_margins(source: Any, record: Record | None) -> Margins | None:
 
 def margins_of_document(document: Any) -> Margins | list[str]:
     """What `checked_margins` takes, from the field of a document, which never names a file to read."""
-    fields = {"table": ("names", "hash"), "prefix": ("names", "prefixes"), "record": ("columns",)}
-    rule = document.get("rule") if isinstance(document, Mapping) else None
-    if not isinstance(rule, str) or rule not in fields or set(document) != {"rule", *fields[rule]}:
-        raise ParameterError("margins must have a rule and its fields, got something else")
-    names = document[fields[rule][0]]
-    if not isinstance(names, list):
-        raise ParameterError("margins must have a list of names or columns, got something else")
-    if rule == "record":
-        return names
-    if rule == "table":
-        hashed = document["hash"]
-        if not isinstance(hashed, str) or not re.fullmatch("[0-9a-f]{64}", hashed):
-            raise ParameterError("hash of margins must be 64 hexadecimal digits, got something else")
-        return Margins("table", _checked_names(sorted(names)), table_hash=hashed)
-    lists = document["prefixes"]
-    if not isinstance(lists, list) or not all(isinstance(each, list) for each in lists):
-        raise ParameterError("prefixes of margins must be a list for each name, got something else")
-    pairs = ((each, name) for name, prefixes in zip(names, lists, strict=True) for each in prefixes)
-    return _of_prefixes(_checked_groups("prefix", pairs))
+    match document:
+        case {"rule": "record", "columns": list(columns)}:
+            return columns
+        case {"rule": "table", "names": list(names), "hash": hashed} if is_hash(hashed):
+            return Margins("table", _checked_names(sorted(names)), table_hash=hashed)
+        case {"rule": "prefix", "names": list(names), "prefixes": list(lists)}:
+            pairs = ((each, name) for name, prefixes in zip(names, lists, strict=True) for each in prefixes)
+            return _of_prefixes(checked_list("prefix of margins", pairs, _checked_group, _MOST_PREFIXES))
+    raise ParameterError("margins must have a rule and its fields, got something else")
 
 
 def margin_table(source: Any, margins: Margins | None) -> dict[str, int] | None:
-    """The number of each listed item's group, if the table is the protocol's; None where the protocol needs no table."""
-    needed = margins is not None and margins.rule == "table"
-    if (source is not None) != needed:
-        rule = "margins (--margins) must be"
-        raise ParameterError(
-            f"{rule} the table of items that the protocol was made with, got none"
-            if needed
-            else f"{rule} left out: the protocol has {'all of its' if margins else 'no'} item groups"
-        )
-    if margins is None or source is None:
+    """The number of the item group of each listed item or prefix; None without margins. A table must be the protocol's."""
+    check_given("margins", source, needed=margins is not None and margins.rule == "table")
+    if margins is None:
         return None
-    groups = _groups_of(source, ["item"])[1]
-    codes = {name: code for code, name in enumerate(margins.names[:-1])}
-    if _hash(groups) != margins.table_hash or set(groups.values()) != codes.keys():
+    if margins.rule == "prefix":
+        return {prefix: code for code, prefixes in enumerate(margins.prefixes) for prefix in prefixes}
+    codes = {name: code for code, name in enumerate(margins.names)}
+    if margins.rule == "record":
+        return codes
+    _, groups = read_list("margins", source, {"item": MOST_ITEMS}, "group", _checked_group)
+    if _hash(groups) != margins.table_hash or {*groups.values(), OTHER} != codes.keys():
         raise ParameterError("margins must be the table that the protocol was made with, got another")
     return {item: codes[name] for item, name in groups.items()}
 
@@ -189,16 +162,19 @@ def checked_margin_bounds(
 
 
 def _hash(groups: Mapping[str, str]) -> str:
-    """SHA-256 over items and names of their groups in the order of the items, each after its length."""
-    digest = hashlib.sha256(length_prefixed(_DOMAIN))
-    for item, name in sorted(groups.items()):
-        digest.update(length_prefixed(item.encode()) + length_prefixed(name.encode()))
-    return digest.hexdigest()
+    """Over items and names of their groups in the order of the items."""
+    return list_hash("margins", (text for item in sorted(groups) for text in (item, groups[item])))
+
+
+def _checked_group(name: Any) -> str:
+    return sys.intern(checked_name("group of margins", name))  # one text for each group
 
 
 def _of_prefixes(groups: Mapping[str, str]) -> Margins:
     lists = {name: list[str]() for name in sorted(set(groups.values()))}
     for prefix, name in sorted(groups.items()):
+        if len(prefix.encode()) > _LONGEST:
+            raise ParameterError(f"prefix of margins must be at most {_LONGEST} bytes, got a longer one")
         lists[name].append(prefix)
     return Margins("prefix", _checked_names(list(lists)), prefixes=tuple(map(tuple, lists.values())))
 
@@ -210,51 +186,17 @@ def _of_record(columns: Sequence[Any], record: Record | None) -> Margins:
             "margins must be a table where the protocol has no record, got a list of columns"
         )
     cells = record.cells()
-    if not columns:
-        raise ParameterError("margins must name at least one column of the record, got none")
     for name in columns:
-        if not isinstance(name, str) or name not in cells:
+        if not isinstance(name, str) or not cells.get(name):
             raise ParameterError(
-                f"margins must name columns of the record, got {short_repr(name)}: there is no such column"
+                f"margins must name columns of the record that have edges or a list of categories, got {short_repr(name)}; "
+                "list its categories, such as --record sex=F,M"
             )
-        if not cells[name]:
-            raise ParameterError(
-                f"margins must name columns with edges or a list of categories, got {short_repr(name)}, which has no list; "
-                f"write its list, such as --record {name}=A,B"
-            )
-    if len(set(columns)) < len(columns):
-        raise ParameterError("margins must name each column once, got one twice")
+    if not columns or len(set(columns)) < len(columns):
+        raise ParameterError("margins must name columns of the record, each once, got none, or one twice")
     chosen = tuple(name for name in cells if name in set(columns))
     values = [value for name in chosen for value in cells[name]]
     return Margins("record", _checked_names(values)[:-1], columns=chosen)
-
-
-def _groups_of(source: Any, keys: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """(key, groups): whether a list has items or prefixes, and the name of the item group of each."""
-    key, rows = rows_of("margins", source, keys, "group")
-    has_heading = isinstance(source, (str, os.PathLike)) and Path(source).suffix != ".parquet"
-    return key, _checked_groups(key, rows, "line" if has_heading else "row", 2 if has_heading else 1)
-
-
-def _checked_groups(
-    key: str, rows: Iterable[tuple[Any, Any]], place: str = "row", first: int = 1
-) -> dict[str, str]:
-    """The name of the item group of each item or prefix, both in their NFC form."""
-    groups, names = dict[str, str](), dict[str, str]()
-    most = _MOST_ITEMS if key == "item" else _MOST_PREFIXES
-    for number, (text, name) in enumerate(rows, first):
-        of_group = _canonical("group of margins", name, f"{place} {number}")
-        canonical = _canonical(f"{key} of margins", text, f"{place} {number}")
-        if canonical in groups:
-            raise ParameterError(
-                f"{key} of margins must be listed once, got {short_repr(text)} again in {place} {number}"
-            )
-        if len(groups) == most or (key == "prefix" and len(canonical.encode()) > _LONGEST):
-            raise ParameterError(
-                f"margins must list at most {most} of {key}, and prefixes of at most {_LONGEST} bytes, got more"
-            )
-        groups[canonical] = names.setdefault(of_group, of_group)  # one text for each group
-    return groups
 
 
 def _checked_names(names: Sequence[Any]) -> tuple[str, ...]:
@@ -263,7 +205,7 @@ def _checked_names(names: Sequence[Any]) -> tuple[str, ...]:
         raise ParameterError(
             f"margins must have 1 to {_MOST_NAMES - 1} item groups beside {OTHER}, got {len(names)}"
         )
-    texts = [_canonical("names of item groups in margins", name, "their list") for name in names]
+    texts = [checked_name("names of item groups in margins", name) for name in names]
     for text in texts:
         if not text.isprintable() or len(text.encode()) > _LONGEST or text == OTHER:
             raise ParameterError(
@@ -272,17 +214,3 @@ def _checked_names(names: Sequence[Any]) -> tuple[str, ...]:
     if len(set(texts)) < len(texts):
         raise ParameterError("names of item groups in margins must differ, got two alike")
     return (*texts, OTHER)
-
-
-def _canonical(what: str, text: Any, place: str) -> str:
-    """The NFC form of a text that is not empty, and has no blanks at its ends."""
-    if not isinstance(text, str) or not text:
-        raise ParameterError(f"{what} must be text, got {short_repr(text)} in {place}")
-    if text != text.strip():
-        raise ParameterError(
-            f"{what} must have no blank at either end, got {short_repr(text)} in {place}; take the blanks out"
-        )
-    try:
-        return canonical_text(text).decode()
-    except ValueError as problem:
-        raise ParameterError(f"{what} must be {problem}, got other text in {place}") from None

@@ -228,18 +228,17 @@ def total_law(neighbors: GridNeighbors, epsilon: Fraction) -> DiscreteLaplace:
     return DiscreteLaplace(laplace_scale(neighbors.radius, epsilon))
 
 
-def margin_sensitivity(margin_contribution: int, rows: int, relation: str) -> int:
+def margin_sensitivity(
+    margin_contribution: int, contribution: int, resolution: Fraction, relation: str, *, one_group: bool
+) -> int:
     """How far one person moves all margins of a release, in ℓ1 norm and in squared ℓ2 norm: G + R, and for `replace` 2(G + R).
 
     Guarantee: a person's part is a vector of 0 and 1 with at most G ones in cells of item groups, and one for the number of people of
-    each of at most R rows. Two such vectors u and v have ‖u − v‖₂² = ‖u − v‖₁ ≤ 2(G + R).
+    each of at most R rows: 1, or as many as events are kept, of which each counts a grid unit or more. Two such vectors u and v
+    have ‖u − v‖₂² = ‖u − v‖₁ ≤ 2(G + R).
     Reference: docs/privacy.md, margins.
-
-    Args:
-        margin_contribution: G.
-        rows: R, the most rows that a person can be in: 1, or as many as events are kept, of which each counts a grid unit or more.
-        relation: "add_remove" or "replace".
     """
+    rows = 1 if one_group else contribution // resolution
     return (margin_contribution + rows) * (1 if relation == "add_remove" else 2)
 
 

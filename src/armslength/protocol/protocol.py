@@ -1,15 +1,13 @@
 """The protocol: what all parties agree on before any data is seen."""
 
 import copy
-import hashlib
 import json
 import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from armslength.checks import check_local, integer, number, one_line, one_of, short_repr
 from armslength.errors import (
@@ -37,9 +35,10 @@ from armslength.protocol.neighbors import (
     sketch_bound,
     total_law,
 )
+from armslength.protocol.public_lists import is_hash, list_hash, nfc
 from armslength.protocol.record import Record, checked_record
 from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
-from armslength.randomness.seeds import canonical_text, length_prefixed
+from armslength.randomness.seeds import canonical_text
 from armslength.results import Result
 from armslength.threads import cached_attribute
 from armslength.transforms.transform import Transform
@@ -52,7 +51,6 @@ if TYPE_CHECKING:
 
 LARGEST_PROTOCOL_FILE = 64 * 2**20
 _LARGEST = 2**40
-_VOCABULARY_DOMAIN = b"armslength vocabulary v1"
 
 
 class Protocol(Result):
@@ -119,7 +117,7 @@ class Protocol(Result):
         sketch_bound: ⌊max_norm²/(γ²c²)⌋, the same bound squared and in integer units; None without one.
     """
 
-    def __init__(  # noqa: C901, PLR0913, PLR0915  # one argument for each field of the document
+    def __init__(  # noqa: PLR0913, PLR0915  # one argument for each field of the document
         self,
         transform: Transform,
         *,
@@ -160,89 +158,74 @@ class Protocol(Result):
         relation = one_of("relation", relation, ("add_remove", "replace"))
         noise_site = one_of("noise_site", noise_site, ("output", "input"))
         items = one_of("items", items, ("string", "int64"))
-        recipe = checked_record(record, record_pairs)
-        contribution, vocabulary = _record_defaults(
-            recipe, contribution, radius, vocabulary, transform, items
-        )
-        if contribution is not None:
-            contribution = integer("contribution", contribution, at_least=1, at_most=_LARGEST)
-        if changed_entries is not None:
-            changed_entries = integer("changed_entries", changed_entries, at_least=1, at_most=_LARGEST)
-        count = _checked_count(count, contribution, one_group=one_group)
+        unit = one_line("unit", unit)
         dropped_bits = integer("dropped_bits", dropped_bits, at_least=0, at_most=62)
         distance = number("distance", distance, above=-1e-300, at_most=1e150)
-        unit = one_line("unit", unit)
-        epsilon, delta = checked_epsilon(epsilon), checked_delta(delta)
-        total_share = exact_number("total_share", total_share)
-        exact_radius = exact_number("radius", 1 if radius is None else radius)
-        item_groups = checked_margins(margins, recipe)
-        margin_share, margin_contribution = checked_margin_bounds(
-            item_groups, margin_share, margin_contribution, contribution, recipe, items
+        self.transform, self.norm, self.relation, self.noise_site = transform, norm, relation, noise_site
+        self.items, self.unit, self.dropped_bits, self.one_group = items, unit, dropped_bits, one_group
+        self.record = checked_record(record, record_pairs)
+        contribution, vocabulary = _record_defaults(
+            self.record, contribution, radius, vocabulary, transform, items
         )
-        check_shares(total_share, margin_share, norm)
-        vocabulary = checked_vocabulary(vocabulary, transform.input_dim)
+        self.contribution = _checked_count("contribution", contribution)
+        self.changed_entries = _checked_count("changed_entries", changed_entries)
+        self.count = _checked_unit_of_count(count, self.contribution, one_group=one_group)
+        self.epsilon, self.delta, self.total_share = (
+            checked_epsilon(epsilon),
+            checked_delta(delta),
+            exact_number("total_share", total_share),
+        )
+        self.margins = checked_margins(margins, self.record)
+        self.margin_share, self.margin_contribution = checked_margin_bounds(
+            self.margins, margin_share, margin_contribution, self.contribution, self.record, items
+        )
+        check_shares(self.total_share, self.margin_share, norm)
+        self.vocabulary = checked_vocabulary(vocabulary, transform.input_dim)
 
         # neighbors: how far one unit of protection moves the data, on the public grid
-        if contribution is not None:
-            if radius is not None or norm != "l1":
-                _refuse_contribution(norm)
-            exact_radius = Fraction(contribution if relation == "add_remove" else 2 * contribution)
-        elif not 0 < exact_radius <= _LARGEST:
-            raise ParameterError(f"radius must be above 0 and at most 2^40, got {short_repr(radius)}")
-        can_differ = changed_entries or transform.input_dim
-        step = checked_resolution(resolution, norm, exact_radius, can_differ)
-        on_grid = _checked_on_grid(on_grid, resolution)
-        value_range = checked_range(value_range, step)
-        item_weights = _checked_item_weights(item_weights, step, contribution, items)
-        neighbors = grid_neighbors(norm, exact_radius, step, on_grid=on_grid, changed_entries=can_differ)
-        bound = None
-        if max_norm is not None:
-            max_norm = exact_number("max_norm", max_norm)
-            bound = sketch_bound(max_norm, transform, contribution, step)
-            longest = bound if relation == "add_remove" else 4 * bound  # twice as far
-            neighbors = replace(neighbors, sketch_radius_squared=longest)
+        self.radius = _checked_radius(radius, self.contribution, norm, relation)
+        can_differ = self.changed_entries or transform.input_dim
+        self.resolution = checked_resolution(resolution, norm, self.radius, can_differ)
+        self.on_grid = _checked_on_grid(on_grid, resolution)
+        self.value_range = checked_range(value_range, self.resolution)
+        self.item_weights = item_weights_hash(item_weights, self.resolution)
+        if self.item_weights is not None and (self.contribution is None or items != "string"):
+            raise ParameterError("item_weights must go with a contribution and items of text, got others")
+        self.neighbors = grid_neighbors(
+            norm, self.radius, self.resolution, on_grid=self.on_grid, changed_entries=can_differ
+        )
+        self.max_norm = None if max_norm is None else exact_number("max_norm", max_norm)
+        self.sketch_bound: int | None = None
+        if self.max_norm is not None:
+            self.sketch_bound = sketch_bound(self.max_norm, transform, self.contribution, self.resolution)
+            longest = self.sketch_bound * (1 if relation == "add_remove" else 4)  # twice as far
+            self.neighbors = replace(self.neighbors, sketch_radius_squared=longest)
 
         # laws: how much noise covers that
-        totals_epsilon, margins_epsilon = epsilon * total_share, epsilon * margin_share
+        self.totals_epsilon = self.epsilon * self.total_share
+        self.margins_epsilon = self.epsilon * self.margin_share
+        self.sketch_epsilon = self.epsilon - self.totals_epsilon - self.margins_epsilon
         if noise_site == "input":
             noise = _noise_on_input(noise, transform)
-        moved = None
-        if margin_contribution is not None and contribution is not None:
-            rows = 1 if one_group else contribution // step
-            moved = margin_sensitivity(margin_contribution, rows, relation)
-        for_margins = margins_epsilon, delta * margin_share
-        margins_law, margin_delta = margin_law(moved, *for_margins, noise)
-        privacy = epsilon - totals_epsilon - margins_epsilon, delta - margin_delta
+        self.margin_sensitivity: int | None = None
+        if self.margin_contribution is not None and self.contribution is not None:
+            bounds = self.margin_contribution, self.contribution, self.resolution
+            self.margin_sensitivity = margin_sensitivity(*bounds, relation, one_group=one_group)
+        for_margins = self.margin_sensitivity, self.margins_epsilon, self.delta * self.margin_share
+        self.margin_law, self.margin_delta = margin_law(*for_margins, noise)
         if noise == "auto":
-            noise = choose_noise(transform, neighbors, *privacy, (distance / float(step)) ** 2)
-            margins_law, margin_delta = margin_law(moved, *for_margins, noise)
-        law, sensitivity = calibrated_law(noise, transform, neighbors, *privacy, noise_site)
-        totals_law = total_law(neighbors, totals_epsilon) if total_share else None
+            privacy = self.sketch_epsilon, self.delta - self.margin_delta
+            squared_distance = (distance / float(self.resolution)) ** 2
+            noise = choose_noise(transform, self.neighbors, *privacy, squared_distance)
+            self.margin_law, self.margin_delta = margin_law(*for_margins, noise)
+        self.noise, self.sketch_delta = noise, self.delta - self.margin_delta
+        self.law, self.sensitivity = calibrated_law(
+            noise, transform, self.neighbors, self.sketch_epsilon, self.sketch_delta, noise_site
+        )
+        self.total_law = total_law(self.neighbors, self.totals_epsilon) if self.total_share else None
+        self.released_delta = self.delta if noise == "gaussian" else Fraction(0)
         if dropped_bits:
-            _check_dropped_bits(dropped_bits, law, noise_site)
-
-        self.transform, self.unit, self.items, self.vocabulary = transform, unit, items, vocabulary
-        self.epsilon, self.delta, self.total_share = epsilon, delta, total_share
-        self.totals_epsilon, self.margins_epsilon = totals_epsilon, margins_epsilon
-        self.sketch_epsilon, self.sketch_delta = (
-            epsilon - totals_epsilon - margins_epsilon,
-            delta - margin_delta,
-        )
-        self.margins, self.margin_share, self.margin_contribution = (
-            item_groups,
-            margin_share,
-            margin_contribution,
-        )
-        self.margin_sensitivity, self.margin_law, self.margin_delta = moved, margins_law, margin_delta
-        self.released_delta = delta if noise == "gaussian" else Fraction(0)
-        self.noise, self.noise_site, self.dropped_bits = noise, noise_site, dropped_bits
-        self.contribution, self.count, self.one_group = contribution, count, one_group
-        self.max_norm, self.sketch_bound = max_norm, bound
-        self.norm, self.relation, self.radius = norm, relation, exact_radius
-        self.resolution, self.on_grid, self.value_range = step, on_grid, value_range
-        self.changed_entries, self.neighbors = changed_entries, neighbors
-        self.law, self.sensitivity, self.total_law = law, sensitivity, totals_law
-        self.record, self.item_weights = recipe, item_weights
+            _check_dropped_bits(dropped_bits, self.law, noise_site)
         self._frozen = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -415,37 +398,38 @@ class Protocol(Result):
     @cached_attribute
     def _document(self) -> dict[str, Any]:
         fields = {name: getattr(self, name) for name in schema.FIELDS}
-        for name in ("epsilon", "delta", "radius", "total_share"):
-            fields[name] = decimal_text(fields[name])
+        optional = {
+            "max_norm": self.max_norm,
+            **({} if self.record is None else self.record.document()),
+            "item_weights": self.item_weights,
+            "margins": None if self.margins is None else self.margins.document(),
+            "margin_share": self.margin_share or None,
+            "margin_contribution": self.margin_contribution,
+        }
+        is_l1 = self.norm == "l1"
+        derived = {
+            "grid_radius" if is_l1 else "grid_radius_squared": self.neighbors.radius
+            if is_l1
+            else self.neighbors.radius_squared,
+            "scale": self.law.scale.hex(),
+            "sketch_bound": self.sketch_bound,
+            "total_scale": None if self.total_law is None else self.total_law.scale.hex(),
+            "margin_noise": None if self.margin_law is None else self.margin_law.name,
+            "margin_scale": None if self.margin_law is None else self.margin_law.scale.hex(),
+        }
+        fields |= {name: value for name, value in optional.items() if value is not None}
+        for name, value in fields.items():
+            if isinstance(value, Fraction):
+                fields[name] = decimal_text(value)
         if self.value_range is not None:
             fields["value_range"] = list(map(decimal_text, self.value_range))
-        derived = {"grid_radius_squared": str(self.neighbors.radius_squared), "scale": self.law.scale.hex()}
-        if self.norm == "l1":
-            derived = {"grid_radius": str(self.neighbors.radius), "scale": self.law.scale.hex()}
-        if self.sketch_bound is not None:
-            derived["sketch_bound"] = str(self.sketch_bound)
-        if self.total_law is not None:
-            derived["total_scale"] = self.total_law.scale.hex()
-        margins = dict[str, Any]()
-        if self.margins is not None and self.margin_law is not None:
-            share, bound = decimal_text(self.margin_share), self.margin_contribution
-            margins = {
-                "margins": self.margins.document(),
-                "margin_share": share,
-                "margin_contribution": bound,
-            }
-            derived |= {"margin_noise": self.margin_law.name, "margin_scale": self.margin_law.scale.hex()}
         return {
             "format": schema.FORMAT,
             "version": schema.VERSION,
             "transform": schema.transform_document(self.transform),
             **fields,
-            **({} if self.max_norm is None else {"max_norm": decimal_text(self.max_norm)}),
-            **({} if self.record is None else self.record.document()),
-            **({} if self.item_weights is None else {"item_weights": self.item_weights}),
-            **margins,
             "resolution": float(self.resolution).hex(),
-            "derived": derived,
+            "derived": {name: str(value) for name, value in derived.items() if value is not None},
         }
 
     @cached_attribute
@@ -494,7 +478,11 @@ class Protocol(Result):
         return protocol
 
 
-def _checked_count(count: Any, contribution: int | None, *, one_group: Any) -> str | None:
+def _checked_count(name: str, value: Any) -> int | None:
+    return None if value is None else integer(name, value, at_least=1, at_most=_LARGEST)
+
+
+def _checked_unit_of_count(count: Any, contribution: int | None, *, one_group: Any) -> str | None:
     """What an event table counts; None without a contribution."""
     if not isinstance(one_group, bool):
         raise ParameterError(f"one_group must be True or False, got {short_repr(one_group)}")
@@ -531,14 +519,6 @@ def _record_defaults(
     return contribution, vocabulary
 
 
-def _checked_item_weights(value: Any, step: Fraction, contribution: int | None, items: str) -> str | None:
-    """The hash of public weights, for event tables with items of text alone."""
-    hashed = item_weights_hash(value, step)
-    if hashed is not None and (contribution is None or items != "string"):
-        raise ParameterError("item_weights must go with a contribution and items of text, got others")
-    return hashed
-
-
 def _check_dropped_bits(bits: int, law: Law, noise_site: str) -> None:
     """Refuses t bits unless 2^t ≤ √κ₂/4: then the dropped bits look uniform whatever the data is."""
     if noise_site == "input":
@@ -548,11 +528,19 @@ def _check_dropped_bits(bits: int, law: Law, noise_site: str) -> None:
         raise ParameterError(f"dropped_bits must be at most {most} for this noise, got {bits}")
 
 
-def _refuse_contribution(norm: str) -> NoReturn:
+def _checked_radius(radius: Any, contribution: int | None, norm: str, relation: str) -> Fraction:
+    """How far one unit of protection moves the data: the radius, or what the contribution makes it."""
+    if contribution is None:
+        exact = exact_number("radius", 1 if radius is None else radius)
+        if not 0 < exact <= _LARGEST:
+            raise ParameterError(f"radius must be above 0 and at most 2^40, got {short_repr(radius)}")
+        return exact
     if norm != "l1":
         rule = "contribution must be left out with norm='l2'"
         raise ParameterError(f"{rule}, got one: it bounds an l1 norm; pass radius")
-    raise ParameterError("radius must be left out when contribution is given: contribution sets it")
+    if radius is not None:
+        raise ParameterError("radius must be left out when contribution is given: contribution sets it")
+    return Fraction(contribution if relation == "add_remove" else 2 * contribution)
 
 
 def _checked_on_grid(on_grid: Any, resolution: Any) -> bool:
@@ -574,16 +562,8 @@ def _noise_on_input(noise: str, transform: Transform) -> str:
 
 
 def vocabulary_hash(names: Sequence[str]) -> str:
-    """SHA-256 over the canonical texts of the names in their order, each after its length."""
-    digest = hashlib.sha256(length_prefixed(_VOCABULARY_DOMAIN))
-    for name in names:
-        if not isinstance(name, str):
-            raise ParameterError(f"vocabulary must hold strings, got {type(name).__name__}")
-        try:
-            digest.update(length_prefixed(canonical_text(name)))
-        except ValueError as problem:
-            raise ParameterError(f"vocabulary must hold {problem}") from None
-    return digest.hexdigest()
+    """The hash of names in their order."""
+    return list_hash("vocabulary", [nfc("vocabulary", name) for name in names])
 
 
 def checked_vocabulary(value: Any, input_dim: int | None) -> str | None:
@@ -592,16 +572,13 @@ def checked_vocabulary(value: Any, input_dim: int | None) -> str | None:
         return None
     if input_dim is None:
         raise ParameterError("vocabulary must be None for an open vocabulary, got one")
-    if isinstance(value, str):
-        if not re.fullmatch("[0-9a-f]{64}", value):
-            raise ParameterError(f"vocabulary must be a list of names or its hash, got {short_repr(value)}")
-        return value
-    names = list(value) if isinstance(value, Sequence) else None
-    if names is None or len(names) != input_dim:
-        rule = f"vocabulary must list {input_dim} names, one for each coordinate"
+    if is_hash(value):
+        return str(value)
+    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != input_dim:
+        rule = f"vocabulary must list {input_dim} names, one for each coordinate, or be its hash"
         raise ParameterError(f"{rule}, got {short_repr(value)}")
-    hashed = vocabulary_hash(names)  # every name is text with a canonical form, or refused
-    if len({canonical_text(name) for name in names}) != len(names):
+    hashed = vocabulary_hash(value)
+    if len({canonical_text(name) for name in value}) != len(value):
         raise ParameterError("vocabulary must list each name once, got duplicates")
     return hashed
 
@@ -640,17 +617,10 @@ def _protocol_of(document: Any, transform: Transform) -> Protocol:
         if fields["contribution"] is not None:
             fields.pop("radius")
         protocol = Protocol(transform, **fields)
-    again = protocol.document()
-    if again != document:
-        differing = sorted(
-            name for name in again.keys() | document.keys() if document.get(name) != again.get(name)
-        )
-        if differing == ["derived"] and isinstance(document["derived"], Mapping):
-            derived = document["derived"]
-            differing = [name for name, value in again["derived"].items() if derived.get(name) != value]
-        named = ", ".join(differing) or "derived"
+    differing = schema.differences(protocol.document(), document)
+    if differing:
         raise CorruptFileError(
-            f"a protocol must be as armslength writes it, got another {named} than the other fields give: "
+            f"a protocol must be as armslength writes it, got another {', '.join(differing)} than the other fields give: "
             "this protocol was edited by hand; make a new one with `armslength protocol new` or al.Protocol"
         )
     return protocol

@@ -1,27 +1,130 @@
-"""Public lists of two columns that a protocol refers to: a mapping, a table, or a .csv or .parquet file."""
+"""Public lists that a protocol refers to, most of them by their hash: a mapping, a table, or a .csv or .parquet file."""
 
+import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from armslength.checks import check_local
+from armslength.checks import check_local, short_repr
 from armslength.errors import ParameterError, printable
+from armslength.randomness.seeds import canonical_text, length_prefixed
 
+MOST_ITEMS = 10_000_000
 _SHOWN = 5
+Value = TypeVar("Value")
 
 
-def rows_of(name: str, source: Any, keys: Sequence[str], value: str) -> tuple[str, Iterable[tuple[Any, Any]]]:
-    """(key, rows): which one of the key columns the list has, and its rows of key and value; a mapping has the first.
+def list_hash(domain: str, texts: Iterable[str]) -> str:
+    """SHA-256 over texts in their order, each after its length."""
+    digest = hashlib.sha256(length_prefixed(f"armslength {domain} v1".encode()))
+    for text in texts:
+        digest.update(length_prefixed(text.encode()))
+    return digest.hexdigest()
+
+
+def is_hash(value: Any) -> bool:
+    """Whether it is what `list_hash` gives."""
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
+
+
+def nfc(what: str, text: Any) -> str:
+    """The NFC form of a text."""
+    if not isinstance(text, str):
+        raise ParameterError(f"{what} must be text, got {short_repr(text)}")
+    try:
+        return canonical_text(text).decode()
+    except ValueError as problem:
+        raise ParameterError(f"{what} must be {problem}") from None
+
+
+def checked_name(what: str, text: Any) -> str:
+    """The NFC form of a text that is not empty, and has no blanks at its ends."""
+    name = nfc(what, text)
+    if not name or name != name.strip():
+        raise ParameterError(
+            f"{what} must be text with no blank at either end, got {short_repr(text)}; take the blanks out"
+        )
+    return name
+
+
+def checked_list(
+    what: str,
+    rows: Iterable[tuple[Any, Any]],
+    checked_value: Callable[[Any], Value],
+    most: int = MOST_ITEMS,
+    place: str = "row",
+    first: int = 1,
+) -> dict[str, Value]:
+    """The value of each name; every name is listed once."""
+    listed = dict[str, Value]()
+
+    def new_name(text: Any) -> str:
+        name = checked_name(what, text)
+        if name in listed:
+            raise ParameterError(f"{what} must be listed once, got {short_repr(text)} again")
+        if len(listed) == most:
+            raise ParameterError(f"{what} must be listed at most {most} times, got more")
+        return name
+
+    for number, (text, value) in enumerate(rows, first):
+        try:
+            listed[new_name(text)] = checked_value(value)
+        except ParameterError as problem:
+            raise ParameterError(f"{problem}, in {place} {number}") from None
+    return listed
+
+
+def read_list(
+    name: str, source: Any, keys: Mapping[str, int], value: str, checked_value: Callable[[Any], Value]
+) -> tuple[str, dict[str, Value]]:
+    """(key, values): which one of the key columns the list has, and the value of each of its names; a mapping has the first.
 
     A mapping may also be one of columns. Both columns of a CSV file are text.
+
+    Args:
+        name: Of the argument, for messages.
+        source: The list.
+        keys: How many rows it may have, for each key column.
+        value: The other column.
+        checked_value: Refuses a value, or returns what it stands for.
     """
     if isinstance(source, Mapping) and (
-        isinstance(source.get(value), str) or not _is_long(source.get(value))
+        isinstance(source.get(value), str) or not hasattr(source.get(value), "__len__")
     ):
-        return keys[0], source.items()
-    table, where = _table(name, source, [*keys, value])
-    names, wanted = table.column_names, f"{' or '.join(keys)} and {value}"
+        key, rows = next(iter(keys)), list(source.items())
+    else:
+        key, rows = _rows(name, source, list(keys), value)
+    has_heading = isinstance(source, (str, os.PathLike)) and Path(source).suffix != ".parquet"
+    place = ("line", 2) if has_heading else ("row", 1)
+    return key, checked_list(f"{key} of {name}", rows, checked_value, keys[key], *place)
+
+
+def _rows(name: str, source: Any, keys: Sequence[str], value: str) -> tuple[str, list[tuple[Any, Any]]]:
+    """The key column of a table or a file, and its rows of key and value."""
+    import pyarrow as pa  # noqa: PLC0415  # a protocol by itself needs no tables
+    import pyarrow.parquet as pq  # noqa: PLC0415  # the same
+    from pyarrow import csv  # noqa: PLC0415  # the same
+
+    is_path = isinstance(source, (str, os.PathLike))
+    where = printable(os.fspath(source)) if is_path else type(source).__name__
+    if is_path:
+        check_local(source)
+    try:
+        if not is_path:
+            table = pa.table(source)
+        elif Path(source).suffix == ".parquet":
+            table = pq.read_table(source)
+        else:
+            texts = csv.ConvertOptions(column_types=dict.fromkeys([*keys, value], pa.string()))
+            table = csv.read_csv(source, convert_options=texts)
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as problem:
+        reason = f": {str(problem).partition(chr(10))[0]}" if is_path else ""
+        raise ParameterError(
+            f"{name} must be a mapping, a table, or a .csv or .parquet file that can be read, got {where}{reason}"
+        ) from None
+    names = table.column_names
     known = [key for key in keys if key in names]
     if len(known) > 1:
         raise ParameterError(
@@ -34,58 +137,19 @@ def rows_of(name: str, source: Any, keys: Sequence[str], value: str) -> tuple[st
     if not known or names.count(known[0]) != 1 or names.count(value) != 1:
         shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
         raise ParameterError(
-            f"{name} must have the columns {wanted}, each once, got {printable(shown)} in {where}; the first line of a .csv file names them"
+            f"{name} must have the columns {' or '.join(keys)} and {value}, each once, got {printable(shown)} in {where}; "
+            "the first line of a .csv file names them"
         )
-    return known[0], zip(*(table.column(each).to_pylist() for each in (known[0], value)), strict=True)
+    columns = (table.column(each).to_pylist() for each in (known[0], value))
+    return known[0], list(zip(*columns, strict=True))
 
 
-def _table(name: str, source: Any, columns: Sequence[str]) -> tuple[Any, str]:
-    """(table, where): the Arrow table of a file or of something like a table, and what messages call it."""
-    import pyarrow as pa  # noqa: PLC0415  # a protocol by itself needs no tables
-
-    if not isinstance(source, (str, os.PathLike)):
-        where = type(source).__name__
-        try:
-            return pa.table(source), where
-        except (pa.ArrowException, KeyError, TypeError, ValueError):
-            raise ParameterError(
-                f"{name} must be a mapping, a table, or a .csv or .parquet file, got {where}"
-            ) from None
-    where = printable(os.fspath(source))
-    try:
-        return _read(source, columns), where
-    except (pa.ArrowException, OSError, ValueError):
-        raise ParameterError(f"{name} must be {_fault(source)}, got {where}") from None
-
-
-def _fault(path: str | os.PathLike[str]) -> str:
-    """What a file must be that could not be read."""
-    try:
-        data = Path(path).read_bytes()
-    except (OSError, ValueError):
-        return "a .csv or .parquet file that exists and can be read"
-    if not data.strip():
-        return "a file that is not empty"
-    if Path(path).suffix == ".parquet":
-        return "a .parquet file that can be read"
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return "text in UTF-8: save the file again in that encoding"
-    return "a .csv file with commas, and with as many values in each line as in the first"
-
-
-def _is_long(column: Any) -> bool:
-    return hasattr(column, "__len__")
-
-
-def _read(path: str | os.PathLike[str], columns: Sequence[str]) -> Any:
-    import pyarrow as pa  # noqa: PLC0415  # the same
-    import pyarrow.parquet as pq  # noqa: PLC0415  # the same
-    from pyarrow import csv  # noqa: PLC0415  # the same
-
-    check_local(path)
-    if Path(path).suffix == ".parquet":
-        return pq.read_table(path)
-    kinds = dict.fromkeys(columns, pa.string())
-    return csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=kinds))
+def check_given(option: str, source: Any, *, needed: bool) -> None:
+    """Refuses a list that a protocol does not need, and a missing one that it needs."""
+    if (source is not None) != needed:
+        what = (
+            "the one that the protocol was made with, got none"
+            if needed
+            else "left out: the protocol needs none"
+        )
+        raise ParameterError(f"{option} (--{option.replace('_', '-')}) must be {what}")

@@ -15,6 +15,7 @@ from urllib.parse import quote
 from armslength.checks import one_line, short_repr
 from armslength.errors import ParameterError
 from armslength.privacy.exact_numbers import decimal_text, exact_number
+from armslength.protocol.public_lists import nfc
 from armslength.randomness.seeds import canonical_text
 
 CATEGORY, MISSING, OTHER, AND = "category", "(missing)", "(other)", " & "
@@ -142,7 +143,7 @@ def _is_pair(pair: Any) -> bool:
 def _checked_name(name: Any) -> str:
     if one_line("columns of the record", name) == "":
         raise ParameterError("columns of the record must have names, got an empty one")
-    return _canonical("columns of the record", name) and str(name)
+    return nfc("columns of the record", name) and str(name)
 
 
 def _checked_kind(name: str, kind: Any) -> Kind:
@@ -165,20 +166,12 @@ def _checked_kind(name: str, kind: Any) -> Kind:
 
 
 def _checked_categories(name: str, categories: Sequence[str]) -> tuple[str, ...]:
-    texts = tuple(whole(_canonical(f"categories of {name!r}", each)) for each in categories)
+    texts = tuple(whole(nfc(f"categories of {name!r}", each)) for each in categories)
     if len(texts) > _MOST_CATEGORIES or "" in texts or len(set(texts)) < len(texts):
         raise ParameterError(
             f"categories of {name!r} must be at most {_MOST_CATEGORIES} different texts, none of them empty, got others"
         )
     return texts
-
-
-def _canonical(what: str, text: str) -> str:
-    """The NFC form."""
-    try:
-        return canonical_text(text).decode()
-    except ValueError as problem:
-        raise ParameterError(f"{what} must be {problem}") from None
 
 
 def whole(category: str) -> str:

@@ -1,13 +1,13 @@
 """The protocol as a document: what its JSON holds, and how it is read back without trusting it."""
 
 import hashlib
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from armslength.checks import one_of, short_repr
 from armslength.errors import CorruptFileError, UnsupportedVersionError
 from armslength.files import canonical_json
+from armslength.protocol.public_lists import is_hash
 from armslength.transforms.dense_jl import GaussianJL, SignJL
 from armslength.transforms.fast_jl import FastJL
 from armslength.transforms.hadamard_jl import HadamardJL
@@ -81,6 +81,19 @@ def fingerprint(document: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical_json(document)).hexdigest()
 
 
+def differences(ours: Mapping[str, Any], theirs: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """The names of the fields in which two documents differ, such as "epsilon", "transform seed" or the derived "scale"."""
+    names = []
+    for name in sorted(ours.keys() | theirs.keys()):
+        mine, other = ours.get(name, ...), theirs.get(name, ...)  # a field that is None is there
+        both = isinstance(mine, Mapping) and isinstance(other, Mapping)
+        if both and name in ("transform", "parameters", "derived"):
+            names += differences(mine, other, "transform " if name == "transform" else prefix)
+        elif mine != other:
+            names.append(prefix + name)
+    return names
+
+
 def check_document(document: Any) -> None:
     """Refuses what is not a protocol of this version, field by field."""
     if not isinstance(document, Mapping) or document.get("format") != FORMAT:
@@ -98,6 +111,5 @@ def check_document(document: Any) -> None:
         names = [f"unknown {name!r}" for name in unknown[:3]] + [f"missing {name!r}" for name in missing[:3]]
         rule = f"a protocol must have exactly the fields of version {version}"
         raise CorruptFileError(f"{rule}, got {', '.join(names)}")
-    weights = document.get("item_weights", "0" * 64)
-    if not isinstance(weights, str) or not re.fullmatch("[0-9a-f]{64}", weights):  # never a file to read
+    if "item_weights" in document and not is_hash(document["item_weights"]):  # never a file to read
         raise CorruptFileError("item_weights of a protocol must be a hash, got something else")

@@ -10,12 +10,6 @@ from armslength.transforms.transform import Transform
 DEFAULT_WORK = 4 * 10**9  # about four seconds of one core, in the units of transforms/transform.py
 _LARGEST_LIMIT = 2**63 - 1
 _LAPLACE, _GAUSSIAN = 200_000, 3_000_000  # a protocol and its calibration, without its matrix
-_UNITS = (("year", 365 * 86400), ("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
-
-
-def matrix_work(transform: Transform, norm: str, noise_site: str) -> int:
-    """What a protocol needs to know of its matrix: sensitivities, and what becomes of noise on the input."""
-    return sum(transform.setup_operations(norm, noise_site).values())
 
 
 class WorkBudget:
@@ -54,13 +48,6 @@ class WorkBudget:
         self._spent += work
         if self._limit is not None and self._spent > self._limit:
             raise CorruptFileError(
-                f"cannot read {where}: its protocol asks for {_in_words(self._spent)} of computing, and the limit is "
-                f"{_in_words(self._limit)}; if you trust whoever made it, pass max_work=None (--no-work-limit)"
+                f"cannot read {where}: its protocol asks for about {self._spent / 10**9:.3g} seconds of computing, and the limit is "
+                f"{self._limit / 10**9:.3g}; if you trust whoever made it, pass max_work=None (--no-work-limit)"
             )
-
-
-def _in_words(work: int) -> str:
-    """About how long that takes on one core."""
-    seconds = work / 10**9
-    unit, length = next((each for each in _UNITS if seconds >= 2 * each[1]), _UNITS[-1])
-    return f"about {seconds / length:.3g} {unit}s"

@@ -8,7 +8,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +31,11 @@ _SOURCES = {
     "rows": "Rows that the party prepared.",
     "stream": "A stream of updates that the party prepared.",
     "unknown": "It is not known here whether events, prepared rows or a stream were released.",
+}
+_LABELS = {
+    "events": "The list of groups is public. The party promises that it does not depend on the data.",
+    "rows": "The number of rows and their labels are public. The party promises that they do not depend on the data.",
+    "stream": "The label of the row is public. The party promises that it does not depend on the data.",
 }
 
 
@@ -55,48 +60,44 @@ def release_card(releases: Sequence[Release], *, in_clear: bool, page: bool = Fa
 
 def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
     """What a card states of a release, in exact numbers: decimals as text, floats in hexadecimal."""
-    document, fingerprint, space = protocol.document(), protocol.fingerprint, protocol.space
-    calibration = _calibration(protocol)
-    same = ("unit", "relation", "norm", "radius", "epsilon", "noise", "noise_site")
-    people = ("contribution", "count", "one_group")
-    optional = ("max_norm",) if protocol.max_norm is not None else ()
-    bounds = (*people, *optional, "value_range", "on_grid", "changed_entries", "dropped_bits")
-    stated, bounded = ({name: document[name] for name in names} for names in (same, bounds))
     exact = protocol.released_delta, protocol.totals_epsilon, protocol.sketch_epsilon, protocol.resolution
     delta, totals_epsilon, sketch_epsilon, resolution = map(decimal_text, exact)
-    return {
-        "protocol": fingerprint,
+    document, transform = protocol.document(), protocol.transform
+    derived = document["derived"]
+    stated = ("unit", "relation", "norm", "radius", "epsilon", "noise", "noise_site")
+    bounds = ("contribution", "count", "one_group", "max_norm", "value_range", "on_grid", "changed_entries")
+    facts = {
+        "protocol": protocol.fingerprint,
         "source": source,
-        "space": space,
-        **stated,
+        "space": protocol.space,
+        **{name: document[name] for name in stated},
         "delta": delta,
         "totals_epsilon": totals_epsilon,
-        "scale": document["derived"]["scale"],
+        "scale": derived["scale"],
         "mechanism": {
-            "transform": document["transform"]["name"],
-            "input_dim": protocol.transform.input_dim,
-            "sketch_dim": protocol.transform.sketch_dim,
-            "totals_scale": document["derived"].get("total_scale"),
+            "transform": transform.name,
+            "input_dim": transform.input_dim,
+            "sketch_dim": transform.sketch_dim,
+            "totals_scale": derived.get("total_scale"),
         },
-        "calibration": {**calibration, "epsilon": sketch_epsilon},
-        "bounds": {"resolution": resolution, **bounded},
-        **({} if protocol.margins is None else {"margins": _margin_facts(protocol, protocol.margins)}),
+        "calibration": {**_calibration(protocol), "epsilon": sketch_epsilon},
+        "bounds": {
+            "resolution": resolution,
+            **{name: document[name] for name in (*bounds, "dropped_bits") if name in document},
+        },
     }
-
-
-def _margin_facts(protocol: Protocol, margins: Margins) -> dict[str, Any]:
-    """What a card states of margins; the item groups themselves are in the protocol."""
-    derived = protocol.document()["derived"]
-    return {
-        "item_groups": len(margins.names),
-        "rule": margins.rule,
-        "contribution": protocol.margin_contribution,
-        "epsilon": decimal_text(protocol.margins_epsilon),
-        "delta": decimal_text(protocol.margin_delta),
-        "sensitivity": str(protocol.margin_sensitivity),
-        "noise": derived["margin_noise"],
-        "scale": derived["margin_scale"],
-    }
+    if protocol.margins is not None:  # the item groups themselves are in the protocol
+        facts["margins"] = {
+            "item_groups": len(protocol.margins.names),
+            "rule": protocol.margins.rule,
+            "contribution": protocol.margin_contribution,
+            "epsilon": decimal_text(protocol.margins_epsilon),
+            "delta": decimal_text(protocol.margin_delta),
+            "sensitivity": str(protocol.margin_sensitivity),
+            "noise": derived["margin_noise"],
+            "scale": derived["margin_scale"],
+        }
+    return facts
 
 
 def _calibration(protocol: Protocol) -> dict[str, str]:
@@ -109,20 +110,17 @@ def _calibration(protocol: Protocol) -> dict[str, str]:
 
 def check_card(card: Any, releases: Sequence[Release]) -> None:
     """Refuses a card without the facts of the protocols beside it; its text and facts that a later version adds are ignored."""
-    if not _has_facts(card, releases):
-        raise DamagedFileError("must have the release card of its protocols, got another")
-
-
-def _has_facts(card: Any, releases: Sequence[Release]) -> bool:
-    stated = card.get("releases") if isinstance(card, dict) else None
-    if not isinstance(stated, list):
-        return False
-    if card.get("in_clear") is not False:
-        return card.get("in_clear") is True and not stated
-    return len(stated) == len(releases) and all(
-        isinstance(facts, dict) and release_facts(*release).items() <= facts.items()
-        for facts, release in zip(stated, releases, strict=True)
-    )
+    match card:
+        case {"in_clear": True, "releases": []}:
+            return
+        case {"in_clear": False, "releases": list(stated)} if len(stated) == len(releases):
+            pairs = zip(stated, releases, strict=True)
+            if all(
+                isinstance(facts, dict) and release_facts(*each).items() <= facts.items()
+                for facts, each in pairs
+            ):
+                return
+    raise DamagedFileError("must have the release card of its protocols, got another")
 
 
 def guarantee_in_words(protocol: Protocol, source: str) -> str:
@@ -148,7 +146,7 @@ def guarantee_in_words(protocol: Protocol, source: str) -> str:
         )
     sentences += [
         "This holds under these conditions.",
-        _all_hypotheses(protocol, source),
+        *hypotheses(protocol, source).values(),
         "A person whose data is in several releases spends the budget of each.",
     ]
     return " ".join(filter(None, sentences))
@@ -156,7 +154,7 @@ def guarantee_in_words(protocol: Protocol, source: str) -> str:
 
 def protection_in_words(protocol: Protocol, source: str) -> str:
     """Who is protected against what: the unit of protection, and how far it can move the data."""
-    words = {each.name: each.words for each in hypotheses(protocol, source)}
+    words = hypotheses(protocol, source)
     # The limit on a person's events is all that an event table needs.
     grid = "" if source == "events" else f" {words['grid']}"
     return f"The guarantee is about {_change(protocol)}. {words['radius']}{grid}"
@@ -173,39 +171,26 @@ def officer_page(protocol: Protocol, source: str) -> tuple[tuple[str, str], ...]
         ("What was released", _contents(protocol, source)),
         *margins,
         ("How it is protected", _mechanism(protocol)),
-        ("Limits that were set in advance", _limits(protocol)),
-        ("What must be true for this to hold", _all_hypotheses(protocol, source)),
+        ("What must be true for this to hold", " ".join(hypotheses(protocol, source).values())),
         ("What adds up", _sum_over_releases(protocol)),
         ("What is not promised", _NOT_PROMISED),
         ("How to check this", _verification(protocol)),
     )
 
 
-class Hypothesis(NamedTuple):
-    """One hypothesis of theorem 1: its name in docs/privacy.md, and who makes sure of it in a release."""
+def hypotheses(protocol: Protocol, source: str) -> dict[str, str]:
+    """All hypotheses of theorem 1, in its order: their names in docs/privacy.md, and who makes sure of them in a release.
 
-    name: str
-    words: str
-
-
-def hypotheses(protocol: Protocol, source: str) -> tuple[Hypothesis, ...]:
-    """All hypotheses of theorem 1, in its order; for an "unknown" source those of rows, unless only event tables can be released."""
+    For an "unknown" source those of rows, unless only event tables can be released.
+    """
     source = source if protocol.max_norm is None and protocol.margins is None else "events"
-    settings = (
-        "The party promises that all settings and the public matrix were fixed without looking at the data."
-    )
-    random_bits = "The random bits are assumed to be ideal: the operating system's generator must be good, and AES-256 unbroken."
-    return (
-        Hypothesis("labels", _labels(source)),
-        Hypothesis("radius", _radius(protocol, source)),
-        Hypothesis("grid", _grid(protocol, source)),
-        Hypothesis("settings", settings),
-        Hypothesis("random bits", random_bits),
-    )
-
-
-def _all_hypotheses(protocol: Protocol, source: str) -> str:
-    return " ".join(each.words for each in hypotheses(protocol, source))
+    return {
+        "labels": _LABELS.get(source, _LABELS["rows"]),
+        "radius": _radius(protocol, source),
+        "grid": _grid(protocol, source),
+        "settings": "The party promises that all settings and the public matrix were fixed without looking at the data.",
+        "random bits": "The random bits are assumed to be ideal: the operating system's generator must be good, and AES-256 unbroken.",
+    }
 
 
 def _change(protocol: Protocol) -> str:
@@ -215,14 +200,6 @@ def _change(protocol: Protocol) -> str:
 
 def _unit(protocol: Protocol) -> str:
     return protocol.unit or "one unit of protection"
-
-
-def _labels(source: str) -> str:
-    if source == "events":
-        return "The list of groups is public. The party promises that it does not depend on the data."
-    if source == "stream":
-        return "The label of the row is public. The party promises that it does not depend on the data."
-    return "The number of rows and their labels are public. The party promises that they do not depend on the data."
 
 
 def _radius(protocol: Protocol, source: str) -> str:
@@ -299,16 +276,19 @@ def _event_grid(protocol: Protocol, step: str) -> str:
 
 def _most_learned(protocol: Protocol) -> str:
     delta = protocol.released_delta
-    exception = "" if delta == 0 else f", except with a probability of at most δ = {decimal_text(delta)}"
     unit, is_add_remove = _unit(protocol), protocol.relation == "add_remove"
     both = f"Whether {unit} is in the data or not" if is_add_remove else f"Whatever the data of {unit} is"
     weak = weakness(protocol.epsilon, delta)
     return (
-        f"{both}, no result of the release becomes more than {odds_in_words(protocol.epsilon)} times as likely or as unlikely{exception}. "
+        f"{both}, no result of the release becomes more than {odds_in_words(protocol.epsilon)} times as likely or as unlikely{_exception(delta)}. "
         f"That number is e^ε, with ε = {decimal_text(protocol.epsilon)}. It holds for all rows of the release together, and for everything "
         "that is ever computed from them. It holds even against somebody who knows everything else, including the settings and the "
         f"public matrix.{' ' * bool(weak)}{weak}"
     )
+
+
+def _exception(delta: Fraction) -> str:
+    return "" if delta == 0 else f", except with a probability of at most δ = {decimal_text(delta)}"
 
 
 def odds_in_words(epsilon: Fraction) -> str:
@@ -329,9 +309,16 @@ def _contents(protocol: Protocol, source: str) -> str:
         columns = [f"{name} ({_kind_in_words(kind)})" for name, kind in protocol.record.columns]
         names = "; ".join([*columns, *map(" with ".join, protocol.record.pairs)])
         what = f"A table with rows about people. Columns became items by a public recipe: {names}."
+    if protocol.value_range is not None:
+        what += f" Values were clamped to {' to '.join(map(decimal_text, protocol.value_range))}."
+    if protocol.item_weights is not None:
+        what += f" The weights of items are a public list with SHA-256 {protocol.item_weights}."
+    dropped = (
+        f" {protocol.dropped_bits} low bits of each are dropped after that." if protocol.dropped_bits else ""
+    )
     return (
         f"{what} For each row, {transform.sketch_dim:,} integers: {transform.in_words} of {size}, "
-        f"plus secret noise.{totals}"
+        f"plus secret noise.{dropped}{totals}"
     )
 
 
@@ -340,21 +327,19 @@ def _margins(protocol: Protocol, margins: Margins, law: Law) -> str:
     of_record = margins.rule == "record"
     names = margins.names if of_record else margins.names[:-1]  # the last is (other)
     others = "" if of_record else "; and how many have any other item"
-    unit, share, delta = _unit(protocol), protocol.margins_epsilon, protocol.margin_delta
-    more = f" and {len(names) - _MOST_SHOWN:,} more" if len(names) > _MOST_SHOWN else ""
+    unit, share = _unit(protocol), protocol.margins_epsilon
     having = f"with {names[0]}" if of_record else f"with an item in {names[0]}"
     rows = "one row" if protocol.one_group else "each row with an event of theirs"
     twice = "" if protocol.relation == "add_remove" else " Replacing them can change twice as many."
-    exception = "" if delta == 0 else f", except with a probability of at most δ = {decimal_text(delta)}"
     return (
         "Margins are numbers of people. For each row: how many people were counted, and how many of them have an item in each of these public item "
-        f"groups: {', '.join(names[:_MOST_SHOWN])}{more}{others}. Every number has secret noise of its own. The number of people "
+        f"groups: {_some(names)}{others}. Every number has secret noise of its own. The number of people "
         f"{having} is right to about ±{_nineteen_of_twenty(law):,}, 19 times out of 20. So is every other number, in small rows as in large ones. "
         f"At most {_item_groups(protocol)} of each person count: people who have more are missing from some of the numbers. "
         "Anybody can learn how common an item group is in a row, as exactly as that; this is what margins are for. "
         f"What is promised to the people in the data: {unit} changes the numbers of at most {_item_groups(protocol)}, and the number of people of {rows}, "
         f"each by 1, and the noise hides that.{twice} Whatever the data of {unit} is, no margins become more than {odds_in_words(share)} times as likely or as "
-        f"unlikely{exception}. That number is e^{decimal_text(share)}, with the part of ε that margins take. It is not in addition to ε."
+        f"unlikely{_exception(protocol.margin_delta)}. That number is e^{decimal_text(share)}, with the part of ε that margins take. It is not in addition to ε."
     )
 
 
@@ -372,8 +357,13 @@ def _kind_in_words(kind: Kind) -> str:
     if isinstance(kind, str):
         words = {CATEGORY: "as it is", **{period: f"by {period}" for period in PERIODS}}
         return words.get(kind) or f"edges {kind.replace(',', ', ')}"
-    more = f" and {len(kind) - _MOST_SHOWN:,} more" if len(kind) > _MOST_SHOWN else ""
-    return f"{', '.join(kind[:_MOST_SHOWN])}{more}, or other"
+    return f"{_some(kind)}, or other"
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - _MOST_SHOWN:,} more" if len(names) > _MOST_SHOWN else ""
+    return f"{', '.join(names[:_MOST_SHOWN])}{more}"
 
 
 def _mechanism(protocol: Protocol) -> str:
@@ -387,23 +377,6 @@ def _mechanism(protocol: Protocol) -> str:
         "cipher with a fresh key of the operating system; no seed can repeat it. Its scale was computed from the public settings "
         f"alone, in exact arithmetic, by {rule}. Rounding always goes toward more noise."
     )
-
-
-def _limits(protocol: Protocol) -> str:
-    limits = [
-        f"a radius of {decimal_text(protocol.radius)} in {protocol.norm} norm"
-        if protocol.contribution is None
-        else f"in an event table, {_in_a_sentence(_counting(protocol))}",
-        "no limit on single values"
-        if protocol.value_range is None
-        else f"values clamped to {decimal_text(protocol.value_range[0])} to {decimal_text(protocol.value_range[1])}",
-        f"a grid of {decimal_text(protocol.resolution)}, {'on which the data lies' if protocol.on_grid else 'to which values are rounded down'}",
-    ]
-    if protocol.item_weights is not None:
-        limits.append(f"public weights of items, a list with SHA-256 {protocol.item_weights}")
-    if protocol.dropped_bits:
-        limits.append(f"{protocol.dropped_bits} low bits dropped after the noise")
-    return f"These are settings, not counts: {'; '.join(limits)}."
 
 
 def _sum_over_releases(protocol: Protocol) -> str:

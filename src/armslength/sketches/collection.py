@@ -1,8 +1,9 @@
 """Very many sketches in a folder of files: opened by their footers, read a block at a time."""
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from armslength.sketches.sketch_file import (
     DEFAULT_LIMIT,
     LARGEST_LIMIT,
     JoinedSchema,
-    RowBuffer,
     SketchFile,
     open_files,
 )
@@ -38,13 +38,9 @@ class _Group:
         sketches = self.file.sketches(self.number)
         return sketches if len(sketches) == len(self) else sketches.rows(self.rows)
 
-    def labels(self) -> list[str]:
-        labels = self.file.labels(self.number)
-        return [labels[row] for row in self.rows]
-
-    def in_clear(self) -> list[bool]:
-        in_clear = self.file.in_clear(self.number)
-        return [in_clear[row] for row in self.rows]
+    def column(self, name: str) -> list[Any]:
+        column = self.file.column(name, self.number)
+        return [column[row] for row in self.rows]
 
 
 class Collection(SketchRows):
@@ -68,13 +64,13 @@ class Collection(SketchRows):
         self._groups = tuple(group for group in groups if len(group))
         self._starts = np.cumsum([0, *map(len, self._groups)])
         self.releases = self._schema.releases
-        self.has_totals = self._schema.has_totals
-        self.has_margins = self._schema.margin_width > 0
+        self.has_totals = self._schema.layout.has_totals
+        self.has_margins = self._schema.layout.margin_width > 0
 
     @cached_attribute
     def in_clear(self) -> tuple[bool, ...]:
         """For each row, whether data without noise is part of it; reads that column once."""
-        return tuple(clear for group in self._groups for clear in group.in_clear())
+        return tuple(clear for group in self._groups for clear in group.column("in_clear"))
 
     def __len__(self) -> int:
         return int(self._starts[-1])
@@ -98,28 +94,20 @@ class Collection(SketchRows):
         """
         integer("rows", rows, at_least=1, at_most=2**40)
         integer("first", first, at_least=0, at_most=len(self))
-        return self._blocks(rows, first)
+        read = lru_cache(maxsize=1)(lambda number: self._groups[number].sketches())
+        return (
+            self._joined(start, min(start + rows, len(self)), read) for start in range(first, len(self), rows)
+        )
 
-    def _blocks(self, rows: int, start: int) -> Iterator[Sketches]:
-        left = len(self) - start
-        buffer = RowBuffer(self._schema, min(rows, left))
-        for piece in self._pieces(start):
-            begin = 0
-            while begin < len(piece):
-                end = min(begin + buffer.rows_left, len(piece))
-                buffer.add(piece.span(begin, end))
-                left -= end - begin
-                begin = end
-                if not buffer.rows_left:
-                    yield buffer.sketches()
-                    buffer = RowBuffer(self._schema, min(rows, left))
-
-    def _pieces(self, start: int) -> Iterator[Sketches]:
-        """The rows from this one on, a row group at a time."""
-        for group, first in zip(self._groups, self._starts[:-1].tolist(), strict=True):
-            if first + len(group) > start:
-                rows = group.sketches()
-                yield rows.span(max(0, start - first), len(rows))
+    def _joined(self, start: int, stop: int, read: Callable[[int], Sketches]) -> Sketches:
+        """Consecutive rows, a row group at a time."""
+        first = int(np.searchsorted(self._starts, start, side="right")) - 1
+        last = int(np.searchsorted(self._starts, stop, side="left"))
+        pieces = (
+            read(number).span(max(0, start - int(begin)), stop - int(begin))
+            for number, begin in enumerate(self._starts[first:last], first)
+        )
+        return self._schema.join(pieces, stop - start)
 
     def rows(self, numbers: Sequence[int]) -> Sketches:
         """Rows by number, in this order; one may come more than once. Reads each row group that has one of them, once."""
@@ -153,18 +141,18 @@ class Collection(SketchRows):
 
     def each_label(self) -> Iterator[str]:
         """The labels of all rows, in order, a row group at a time; no other column is read."""
-        return (label for group in self._groups for label in group.labels())
+        return (label for group in self._groups for label in group.column("label"))
 
     def to_sketches(self, *, limit: int = DEFAULT_LIMIT) -> Sketches:
         """All rows in memory; refuses more than `limit` bytes of values."""
         integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
-        needed = 8 * len(self) * (self.transform.sketch_dim + self._schema.margin_width)
+        needed = 8 * len(self) * (self.transform.sketch_dim + self._schema.layout.margin_width)
         if needed > limit:
             raise ParameterError(
                 f"a collection must have at most {limit} bytes of values to be loaded, got {needed}; "
                 "take it in blocks, or raise limit"
             )
-        return self._schema.join(self._pieces(0), len(self))
+        return self._schema.join((group.sketches() for group in self._groups), len(self))
 
 
 def open_collection(

@@ -13,7 +13,9 @@ import pyarrow as pa
 from armslength.errors import ArmslengthError, CorruptFileError
 
 I32, I64, BINARY = 5, 6, 8  # as the protocol numbers them
-_BOOLEANS, _BYTE, _INTEGERS, _DOUBLE, _LISTS, _STRUCT = (1, 2), 3, (4, I32, I64), 7, (9, 10), 12
+_BOOLEANS, _LISTS, _STRUCT = (1, 2), (9, 10), 12
+_BITS = {4: 15, I32: 31, I64: 63}  # of integers, beside their sign
+_SIZES = {1: 0, 2: 0, 3: 1, 7: 8}  # in bytes: booleans as fields, a byte, a double
 _LONG_LIST = 15  # a length that stands by itself
 _DEEPEST = 16  # structs and lists in each other; Parquet needs eight
 _LARGEST_FIELD = 2**15 - 1
@@ -21,7 +23,7 @@ _MAGIC = b"PAR1"
 _TAIL = 8  # the footer's length in four bytes, and the magic
 _LARGEST_FOOTER, _MOST_ITEMS = 2**26, 2**21  # 10,000 row groups of sketches have these: 204 items each
 _MOST_PAGES = 100_000  # of one column of one row group
-_HEADER_READS = (256, 2**16)  # bytes: what nearly every page header fits into, and what every one must
+_LARGEST_PAGE_HEADER = 2**16  # bytes
 _MOST_ITEMS_OF_A_PAGE = 1000
 _DATA_PAGE, _INDEX_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_V2 = range(4)
 _DELTA_BYTE_ARRAY = 7  # one long string and many that repeat it: a page says nothing of what these unpack to
@@ -143,14 +145,9 @@ def unpacked_bytes(file: BinaryIO, column: ColumnChunk) -> int:
 
 def _page_header(file: BinaryIO, at: int, end: int) -> tuple[dict[int, Any], int]:
     """The header of the page that begins here, and its length."""
-    for most in _HEADER_READS:
-        file.seek(at)
-        reader = CompactReader(file.read(min(most, end - at)), _MOST_ITEMS_OF_A_PAGE)
-        try:
-            return reader.struct(_PAGE), reader.at
-        except IndexError:
-            continue
-    raise ValueError("length of a page header")
+    file.seek(at)
+    reader = CompactReader(file.read(min(_LARGEST_PAGE_HEADER, end - at)), _MOST_ITEMS_OF_A_PAGE)
+    return reader.struct(_PAGE), reader.at
 
 
 def _value_count(page: dict[int, Any], num_values: int) -> int:
@@ -200,45 +197,29 @@ class CompactReader:
             if not 1 <= number <= _LARGEST_FIELD or number in fields:
                 raise ValueError("number of a field")
             self._spend(1)
+            value = self._value(kind, types.get(number), depth)
             if number in types:
-                fields[number] = self._value(kind, types[number], depth)
-            else:
-                self._skip(kind, depth)
+                fields[number] = value
         return fields
 
     def _value(self, kind: int, expected: Any, depth: int) -> Any:
-        if isinstance(expected, dict) and kind == _STRUCT:
-            return self.struct(expected, _deeper(depth))
-        if isinstance(expected, list) and kind in _LISTS:
+        """The value of a field, if it is of the expected type; None: of any, and nobody asks for it."""
+        if kind == _STRUCT and isinstance(expected, dict | None):
+            return self.struct(expected or {}, _deeper(depth))
+        if kind in _LISTS and isinstance(expected, list | None):
             inner, count = self._list_header()
-            return [self._value(inner, expected[0], _deeper(depth)) for _ in range(count)]
-        if kind != expected:
-            raise ValueError("type of a field")
-        if kind == BINARY:
-            length = self._varint()
-            start, self.at = self.at, self.at + length
-            return self._data[start : self.at]  # if it is cut off, so is the end of the struct
-        return self._integer(2**31 if kind == I32 else 2**63)
-
-    def _skip(self, kind: int, depth: int) -> None:
-        if kind in _INTEGERS:
-            self._varint()
-        elif kind == BINARY:
-            length = self._varint()
-            self.at += length
-        elif kind == _STRUCT:
-            self.struct({}, _deeper(depth))
-        elif kind in _LISTS:
-            inner, count = self._list_header()
-            if inner in _BOOLEANS:
+            if expected is None and inner in _BOOLEANS:
                 self.at += count
-            else:
-                for _ in range(count):
-                    self._skip(inner, _deeper(depth))
-        elif kind in {_BYTE, _DOUBLE}:
-            self.at += 1 if kind == _BYTE else 8
-        elif kind not in _BOOLEANS:
+                return None
+            each = expected[0] if expected else None
+            return [self._value(inner, each, _deeper(depth)) for _ in range(count)]
+        if expected not in (None, kind) or kind not in (BINARY, *_BITS, *_SIZES):
             raise ValueError("type of a field")
+        if kind in _BITS:
+            return self._integer(2 ** _BITS[kind])
+        size = self._varint() if kind == BINARY else _SIZES[kind]
+        start, self.at = self.at, self.at + size
+        return self._data[start : self.at]  # if it is cut off, so is the end of the struct
 
     def _list_header(self) -> tuple[int, int]:
         """The type of the elements, and how many there are."""

@@ -178,8 +178,7 @@ def _beyond(protocol: Protocol, values: NDArray[np.int64], limit: float) -> NDAr
     reach = data + _largest_noise(protocol.law, values.shape[1], limit) + (1 << protocol.dropped_bits)
     if reach >= 2**63:
         return np.zeros(len(values), dtype=bool)
-    flags: NDArray[np.bool_] = ((values < -reach) | (values > reach)).any(axis=1)
-    return flags
+    return np.asarray(((values < -reach) | (values > reach)).any(axis=1))
 
 
 def _largest_noise(law: Law, width: int, limit: float) -> int:

@@ -1,12 +1,11 @@
 """One sketch file, opened by its footer and read group by group; and `load`, which reads files whole."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -16,9 +15,10 @@ from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
 from armslength.sketches.noises import Noises
 from armslength.sketches.parquet_footer import DamagedFileError, RowGroup, as_corrupt_file, read_row_groups
 from armslength.sketches.sketch_format import (
-    Digests,
     FileHeader,
+    Layout,
     check_columns,
+    check_digests,
     check_pages,
     check_size,
     header_text,
@@ -125,10 +125,8 @@ class SketchFile:
     footer: pq.FileMetaData  # for Parquet to read it by: ask it nothing, its columns can end the process
     groups: tuple[RowGroup, ...]  # as we read them in the footer
     header: FileHeader
-    digests: Digests
-    is_integer: bool
-    has_totals: bool
-    margin_width: int  # how many margins a row has; 0: none
+    digests: Sequence[Mapping[str, str]]  # of each row group, by column
+    layout: Layout
     group_rows: tuple[int, ...]
     limit: int  # bytes that may be unpacked at once
 
@@ -150,16 +148,11 @@ class SketchFile:
             if text not in headers:
                 headers[text] = read_header(text, name, budget or WorkBudget())
             header = headers[text]
-            check_columns(schema, header)
+            layout = check_columns(schema, header)
             _check_unchanged(handle, identity)
             rows = tuple(group.num_rows for group in groups)
             digests = read_digests(schema, text, rows)
-            is_integer = schema.field("values").type.value_type == pa.int64()
-            has_totals = "total" in schema.names
-            margins = margin_width(header.protocols) if "margins" in schema.names else 0
-            return cls(
-                name, identity, footer, groups, header, digests, is_integer, has_totals, margins, rows, limit
-            )
+            return cls(name, identity, footer, groups, header, digests, layout, rows, limit)
 
     @property
     def rows(self) -> int:
@@ -174,30 +167,24 @@ class SketchFile:
     def check_size(self, groups: Sequence[int]) -> None:
         """Refuses row groups that together would unpack to more than the limit."""
         with as_corrupt_file(self.path):
-            width = self.header.protocols[0].transform.sketch_dim
-            chosen = [self.groups[group] for group in groups]
-            check_size(chosen, width, self.limit, totals=self.has_totals, margins=self.margin_width)
+            check_size([self.groups[group] for group in groups], self.layout, self.limit)
 
     def sketches(self, group: int) -> Sketches:
         """The rows of one group."""
         columns = self._read(group, lambda table: read_columns(table, self.header))
-        values, labels, noises, totals, margins = columns
-        return Sketches(values, labels, noises, self.header.protocols, totals, margins)
+        return Sketches(protocols=self.header.protocols, **columns)
 
-    def labels(self, group: int) -> list[str]:
-        """The labels of one group; no other column is read."""
-        return self._read(group, lambda table: read_labels(table.column("label")), "label")
-
-    def in_clear(self, group: int) -> list[bool]:
-        """For each row of one group, whether data without noise is part of it; no other column is read."""
-        return self._read(group, lambda table: read_in_clear(table.column("in_clear")).tolist(), "in_clear")
+    def column(self, name: str, group: int) -> list[Any]:
+        """The "label" of each row of one group, or whether it is "in_clear"; no other column is read."""
+        convert: Callable[[Any], list[Any]] = read_labels if name == "label" else read_in_clear
+        return self._read(group, lambda table: convert(table.column(name)), name)
 
     def _read(self, group: int, convert: Callable[[pa.Table], Content], only: str | None = None) -> Content:
         """What is made of one row group, or of only one column of it, if it is as it was written."""
         with as_corrupt_file(self.path):
             table = self._table(group, only)
             content = convert(table)  # which refuses missing values, of which digests know nothing
-            self.digests.check(table, group)
+            check_digests(table, self.digests[group])
             return content
 
     def _table(self, group: int, only: str | None) -> pa.Table:
@@ -239,55 +226,29 @@ class JoinedSchema:
         releases = [release for header in headers for release in header.releases]
         protocols = [protocol for protocol, _ in releases]
         self.releases, self.protocols = tuple(dict.fromkeys(releases)), tuple(dict.fromkeys(protocols))
-        self.value_type: type = np.int64 if all(file.is_integer for file in files) else np.float64
-        self.has_totals = all(file.has_totals for file in files)  # else no row keeps its total
-        # the same: their margins
-        self.margin_width = margin_width(self.protocols) if all(file.margin_width for file in files) else 0
+        layouts = [file.layout for file in files]
+        # A row keeps its total, and its margins, if all rows have them.
+        self.layout = Layout(
+            layouts[0].width,
+            all(layout.is_integer for layout in layouts),
+            all(layout.has_totals for layout in layouts),
+            margin_width(self.protocols) if all(layout.margin_width for layout in layouts) else 0,
+        )
 
     def join(self, pieces: Iterable[Sketches], rows: int) -> Sketches:
         """All rows of all pieces, of which there are so many."""
-        buffer = RowBuffer(self, rows)
-        for piece in pieces:
-            buffer.add(piece)
-        return buffer.sketches()
-
-
-class RowBuffer:
-    """Memory for a known number of rows, which is filled from the beginning."""
-
-    def __init__(self, schema: JoinedSchema, rows: int) -> None:
-        width = schema.protocols[0].transform.sketch_dim
-        self.rows_left = rows
-        self._protocols = schema.protocols
-        self._totals: np.ndarray[Any, Any] | None = None
-        self._margins: np.ndarray[Any, Any] | None = None
         try:
-            self._values: np.ndarray[Any, Any] = np.empty((rows, width), dtype=schema.value_type)
-            if schema.has_totals:
-                self._totals = np.empty(rows, dtype=schema.value_type)
-            if schema.margin_width:
-                self._margins = np.empty((rows, schema.margin_width), dtype=schema.value_type)
+            arrays = self.layout.empty(rows)
         except (MemoryError, ValueError):  # more than there is, or than can be addressed
             raise ParameterError(
-                f"rows must fit into memory, got {rows} of {width} numbers each; take fewer at a time"
+                f"rows must fit into memory, got {rows} of {self.layout.width} numbers each; take fewer at a time"
             ) from None
-        self._labels: list[str] = []
-        self._noises: list[Noises] = []
-
-    def add(self, piece: Sketches) -> None:
-        """Adds rows, at most as many as are left."""
-        start = len(self._values) - self.rows_left
-        place = slice(start, start + len(piece))
-        self._values[place] = piece.values
-        if self._totals is not None and piece.totals is not None:
-            self._totals[place] = piece.totals
-        if self._margins is not None and piece.margins is not None:
-            self._margins[place] = piece.margins
-        self._labels += piece.labels
-        self._noises.append(piece.noises)
-        self.rows_left -= len(piece)
-
-    def sketches(self) -> Sketches:
-        """All rows, once none is left to come."""
-        noises = Noises.concat(self._noises) if self._noises else Noises.none(0)
-        return Sketches(self._values, self._labels, noises, self._protocols, self._totals, self._margins)
+        labels, noises = list[str](), list[Noises]()
+        for piece in pieces:
+            place = slice(len(labels), len(labels) + len(piece))
+            for name, array in arrays.items():
+                array[place] = getattr(piece, name)
+            labels += piece.labels
+            noises.append(piece.noises)
+        joined = Noises.concat(noises) if noises else Noises.none(0)
+        return Sketches(labels=labels, noises=joined, protocols=self.protocols, **arrays)

@@ -2,8 +2,9 @@
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from armslength.checks import LONGEST_LABEL, checked_labels, integer, number, sh
 from armslength.errors import IncompatibleSketchesError, ParameterError, plural
 from armslength.privacy.exact_numbers import decimal_text
 from armslength.protocol.protocol import Protocol
+from armslength.protocol.schema import differences
 from armslength.results import Result
 from armslength.sketches.noises import LARGEST_FACTOR, SMALLEST_FACTOR, SOURCES, UNKNOWN, Noises, Release
 from armslength.sketches.sketch_format import list_column, write_sketch_file
@@ -96,9 +98,14 @@ class SketchRows:
                 )
         return [places[label][0] for label in labels]
 
-    def _known_labels(self, label: str) -> str:  # noqa: ARG002  # Sketches names those that are like it
+    def _known_labels(self, label: str) -> str:
         """For a message: what may be meant by a label that no row has."""
-        return ""
+        labels = list(islice(self.each_label(), 10_000))
+        by_letters = {each.casefold(): each for each in labels}
+        near = [repr(by_letters[each]) for each in get_close_matches(label.casefold(), by_letters, 3)]
+        if near:
+            return f"; did you mean {' or '.join(near)}?"
+        return f"; there are {', '.join(map(repr, labels[:8]))}{', …' if len(self) > 8 else ''}"
 
 
 class Sketches(SketchRows, Result):
@@ -175,15 +182,12 @@ class Sketches(SketchRows, Result):
 
     def equals(self, other: "Sketches") -> bool:
         """Whether both have the same values of the same type, labels, noises, protocols, totals and margins."""
+        numbers = ((self.values, other.values), (self.totals, other.totals), (self.margins, other.margins))
         return (
             self.values.dtype == other.values.dtype
-            and np.array_equal(self.values, other.values)
+            and all(np.array_equal(mine, theirs) for mine, theirs in numbers)  # type: ignore[arg-type]  # None equals None
             and (self.labels, self.protocols) == (other.labels, other.protocols)
             and self.noises == other.noises
-            and all(
-                (mine is None) == (theirs is None) and np.array_equal(mine, theirs)  # type: ignore[arg-type]  # None equals None
-                for mine, theirs in ((self.totals, other.totals), (self.margins, other.margins))
-            )
         )
 
     def each_label(self) -> Iterator[str]:
@@ -201,9 +205,7 @@ class Sketches(SketchRows, Result):
         return self._part(part, self.labels[part])
 
     def _part(self, rows: Any, labels: Sequence[str]) -> "Sketches":
-        totals = None if self.totals is None else self.totals[rows]
-        margins = None if self.margins is None else self.margins[rows]
-        return Sketches(self.values[rows], labels, self.noises.take(rows), self.protocols, totals, margins)
+        return _combined([self], labels, self.noises.take(rows), lambda numbers: numbers[rows])
 
     def blocks(self, rows: int, first: int = 0) -> "Iterator[Sketches]":
         """All rows in order from the first, at most so many at a time; values are shared, not copied."""
@@ -233,10 +235,8 @@ class Sketches(SketchRows, Result):
             raise ParameterError(f"{rule}, got {short_repr(factor)}")
         keeps_integers = isinstance(factor, (int, np.integer)) and abs(coefficient) < 2**31
         times = np.int64(factor) if keeps_integers and self.values.dtype == np.int64 else coefficient
-        totals = None if self.totals is None else self.totals * times
-        margins = None if self.margins is None else self.margins * times
         noises = self.noises.times(coefficient)
-        return Sketches(self.values * times, self.labels, noises, self.protocols, totals, margins)
+        return _combined([self], self.labels, noises, lambda numbers: numbers * times)
 
     __rmul__ = __mul__
 
@@ -248,27 +248,20 @@ class Sketches(SketchRows, Result):
         """Row by row; one row is combined with every row."""
         if not isinstance(other, Sketches):
             raise TypeError(f"sketches combine with sketches, got {type(other).__name__}")
-        check_same_space((*self.protocols, *other.protocols))
         count = max(len(self), len(other))
         if not {len(self), len(other)} <= {1, count}:
             raise ParameterError(
                 f"sketches must have as many rows as each other, or one, got {len(self)} and {len(other)}"
             )
-        values = self.values + sign * other.values
         left, right = (part.rows([0] * count) if len(part) == 1 else part for part in (self, other))
         names = (f"{a} {symbol} {b}" for a, b in zip(left.labels, right.labels, strict=True))
         labels = [name.encode()[:LONGEST_LABEL].decode(errors="ignore") for name in names]
-        totals = None if left.totals is None or right.totals is None else left.totals + sign * right.totals
-        both = _shared_margins((left, right))
-        margins = None if both is None else both[0] + sign * both[1]
         noises = left.noises.plus(right.noises, sign)
-        return Sketches(values, labels, noises, self.protocols + other.protocols, totals, margins)
+        return _combined([left, right], labels, noises, lambda ours, theirs: ours + sign * theirs)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes one Parquet file, whole or not at all, with the release card in its metadata."""
-        write_sketch_file(
-            path, self.values, self.labels, self.noises, self.releases, self.totals, self.margins
-        )
+        write_sketch_file(path, self)
 
     def to_arrow(self) -> pa.Table:
         """One row for each: `label`, `values` (a list of k numbers), `total` and `margins` where these were released, and `in_clear`."""
@@ -296,51 +289,47 @@ class Sketches(SketchRows, Result):
             table = table.append_column(f"values[{place}]", pa.array(self.values[:rows, place]))
         return table, len(self)
 
-    def _known_labels(self, label: str) -> str:
-        by_letters = {each.casefold(): each for each in self.labels[:10_000]}
-        near = [repr(by_letters[each]) for each in get_close_matches(label.casefold(), by_letters, 3)]
-        if near:
-            return f"; did you mean {' or '.join(near)}?"
-        some = ", ".join(map(repr, self.labels[:8])) + (", …" if len(self) > 8 else "")
-        return f"; there are {some}"
-
 
 def concat(parts: Sequence[Sketches]) -> Sketches:
     """All rows of all parts, in order; they must share one space."""
     listed = list(parts)
     if not listed or not all(isinstance(part, Sketches) for part in listed):
         raise ParameterError("concat must get a list of sketches, got something else")
-    protocols = tuple(protocol for part in listed for protocol in part.protocols)
-    check_same_space(protocols)
-    totals = [part.totals for part in listed if part.totals is not None]
-    margins = _shared_margins(listed)
-    return Sketches(
-        np.concatenate([part.values for part in listed]),
-        [label for part in listed for label in part.labels],
-        Noises.concat([part.noises for part in listed]),
-        protocols,
-        np.concatenate(totals) if len(totals) == len(listed) else None,
-        None if margins is None else np.concatenate(margins),
-    )
+    labels = [label for part in listed for label in part.labels]
+    noises = Noises.concat([part.noises for part in listed])
+    return _combined(listed, labels, noises, lambda *numbers: np.concatenate(numbers))
 
 
 def sum_rows(sketches: Sketches, label: str) -> Sketches:
     """One row, the sum of all rows: the sketch of the summed data, with the noises of all of them."""
     if not len(sketches):
         raise ParameterError("sketches must have a row to be summed, got none")
-    names = checked_labels([label], 1)
-    values = sketches.values.sum(axis=0, keepdims=True)
-    totals = None if sketches.totals is None else sketches.totals.sum(keepdims=True)
-    margins = None if sketches.margins is None else sketches.margins.sum(axis=0, keepdims=True)
-    return Sketches(values, names, sketches.noises.sum(), sketches.protocols, totals, margins)
+    names = checked_labels([label], 1) or ()
+    noises = sketches.noises.sum()
+    return _combined([sketches], names, noises, lambda numbers: numbers.sum(axis=0, keepdims=True))
 
 
-def _shared_margins(parts: Sequence[Sketches]) -> list[NDArray[Any]] | None:
-    """The margins of each part, if all have some, of the same item groups."""
-    shared = parts[0].protocols[0].margins  # a part with margins has them from all of its protocols
-    same = [part.margins for part in parts if part.protocols[0].margins == shared]
-    margins = [each for each in same if each is not None]
-    return margins if len(margins) == len(parts) else None
+def _combined(
+    parts: Sequence[Sketches], labels: Sequence[str], noises: Noises, combine: Callable[..., NDArray[Any]]
+) -> Sketches:
+    """What is made of the numbers of all parts; of totals, and of the same margins, if all parts have them."""
+    protocols = tuple(protocol for part in parts for protocol in part.protocols)
+    check_same_space(protocols)
+    values, totals, margins = (
+        [each for each in arrays if each is not None]
+        for arrays in zip(*((part.values, part.totals, part.margins) for part in parts), strict=True)
+    )
+    # A part with margins has them from all of its protocols.
+    shared = parts[0].protocols[0].margins
+    has_margins = len(margins) == len(parts) and all(part.protocols[0].margins == shared for part in parts)
+    return Sketches(
+        combine(*values),
+        labels,
+        noises,
+        protocols,
+        combine(*totals) if len(totals) == len(parts) else None,
+        combine(*margins) if has_margins else None,
+    )
 
 
 def check_same_space(protocols: Sequence[Protocol]) -> None:
@@ -348,14 +337,5 @@ def check_same_space(protocols: Sequence[Protocol]) -> None:
     first = protocols[0]
     for other in protocols[1:]:
         if other.space != first.space:
-            differing = ", ".join(_differences(first.space_fields(), other.space_fields()))
+            differing = ", ".join(differences(first.space_fields(), other.space_fields()))
             raise IncompatibleSketchesError(f"sketches must share one space, got different {differing}")
-
-
-def _differences(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
-    names = [name for name in ours if ours[name] != theirs[name]]
-    if "transform" in names and ours["transform"]["name"] == theirs["transform"]["name"]:
-        a, b = ours["transform"]["parameters"], theirs["transform"]["parameters"]
-        inner = [f"transform {key}" for key in a if a[key] != b.get(key)]
-        names = [name for name in names if name != "transform"] + inner
-    return names

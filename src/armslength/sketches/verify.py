@@ -10,12 +10,14 @@ from typing import Any
 from scipy.sparse import csc_array
 
 from armslength.errors import ArmslengthError, ParameterError, plural, printable
+from armslength.laws import Law
 from armslength.ledger.entry import ledger_entry, release_label
 from armslength.ledger.ledger import Ledger
 from armslength.privacy.calibration import is_private_enough
 from armslength.privacy.exact_numbers import decimal_text
-from armslength.protocol.neighbors import gaussian_sensitivity_squared
+from armslength.protocol.neighbors import gaussian_sensitivity_squared, margin_sensitivity
 from armslength.protocol.protocol import Protocol
+from armslength.protocol.schema import differences
 from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
 from armslength.sketches.card import release_card
 from armslength.sketches.plausibility import implausible, tested_rows
@@ -158,10 +160,7 @@ def _check_agreement(sketches: Sketches, protocol: Protocol | None) -> Check:
     if sketches.protocols == (protocol,):
         return Check("agreement", HOLDS, f"released under the protocol {protocol.fingerprint}")
     expected = protocol.document()
-    documents = [other.document() for other in sketches.protocols]
-    differing = {
-        name for each in documents for name in each | expected if each.get(name) != expected.get(name)
-    }
+    differing = {name for each in sketches.protocols for name in differences(expected, each.document())}
     words = f"released under another protocol: different {', '.join(sorted(differing))}"
     return Check("agreement", FAILS, words)
 
@@ -228,30 +227,29 @@ def check_matrix(protocol: Protocol) -> Check:
 
 def check_calibration(protocol: Protocol) -> Check:
     """That the scale is enough for ε and δ: not by computing it again, but by proving its guarantee."""
-    scale, epsilon = Fraction(protocol.law.scale), protocol.sketch_epsilon
+    transform, neighbors, scale = protocol.transform, protocol.neighbors, protocol.law.scale
     if protocol.noise == "laplace":
-        sensitivity = protocol.neighbors.l1_sensitivity(protocol.transform)
-        enough = scale * epsilon >= sensitivity
-        words = f"scale {protocol.law.scale:g} times ε = {decimal_text(epsilon)} is at least the ℓ1 sensitivity {sensitivity}, in exact rationals"
+        sensitivity = neighbors.l1_sensitivity(transform)
+        words = f"scale {scale:g} times ε = {decimal_text(protocol.sketch_epsilon)} is at least the ℓ1 sensitivity {sensitivity}, in exact rationals"
     else:
-        squared = gaussian_sensitivity_squared(protocol.transform, protocol.neighbors, protocol.noise_site)
-        enough = is_private_enough(squared / scale**2, epsilon, protocol.sketch_delta)
-        bound = f"δ at ε is at most {float(protocol.sketch_delta):g}, in ball arithmetic"
-        words = f"scale {protocol.law.scale:g}: {bound}"
+        sensitivity = gaussian_sensitivity_squared(transform, neighbors, protocol.noise_site)
+        words = f"scale {scale:g}: δ at ε is at most {float(protocol.sketch_delta):g}, in ball arithmetic"
+    enough = _covers(protocol.law, sensitivity, protocol.sketch_epsilon, protocol.sketch_delta)
     if protocol.total_law is not None:
-        totals = Fraction(protocol.total_law.scale) * protocol.totals_epsilon
-        enough = enough and totals >= protocol.neighbors.radius
+        enough = enough and _covers(protocol.total_law, neighbors.radius, protocol.totals_epsilon)
         words += "; the noise of totals is enough for their share"
     if protocol.margin_law is not None:
-        enough = enough and _covers_margins(protocol, Fraction(protocol.margin_law.scale))
+        bounds = protocol.margin_contribution or 0, protocol.contribution or 0, protocol.resolution
+        moved = margin_sensitivity(*bounds, protocol.relation, one_group=protocol.one_group)
+        privacy = protocol.margins_epsilon, protocol.margin_delta
+        enough = enough and _covers(protocol.margin_law, moved, *privacy)
         words += "; the noise of margins is enough for theirs"
     return Check("calibration", HOLDS if enough else FAILS, words)
 
 
-def _covers_margins(protocol: Protocol, scale: Fraction) -> bool:
-    """Whether noise of this scale on all margins has their part of ε and of δ; both sensitivities are G + R, or twice that."""
-    rows = 1 if protocol.one_group else (protocol.contribution or 0) // protocol.resolution
-    moved = ((protocol.margin_contribution or 0) + rows) * (1 if protocol.relation == "add_remove" else 2)
-    if protocol.margin_delta == 0:
-        return bool(scale * protocol.margins_epsilon >= moved)
-    return is_private_enough(moved / scale**2, protocol.margins_epsilon, protocol.margin_delta)
+def _covers(law: Law, sensitivity: int, epsilon: Fraction, delta: Fraction = Fraction(0)) -> bool:
+    """Whether noise of this law has that ε and δ, for an ℓ1 sensitivity (Laplace) or a squared ℓ2 sensitivity (Gaussian)."""
+    scale = Fraction(law.scale)
+    if law.name == "laplace":
+        return scale * epsilon >= sensitivity
+    return is_private_enough(sensitivity / scale**2, epsilon, delta)

@@ -89,15 +89,15 @@ def test_columns_of_a_record():
         (("--margins", "items.csv", "--margin-column", "age", *MARGINS), "not both"),
         (("--margins", "missing.csv", *MARGINS), "does not exist"),
         (("--margins", "visits.csv", *MARGINS), "columns item or prefix and group, each once, got who, what"),
-        (("--margins", "empty.csv", *MARGINS), "not empty"),
-        (("--margins", "latin.csv", *MARGINS), "UTF-8"),
+        (("--margins", "empty.csv", *MARGINS), "Empty"),
+        (("--margins", "latin.csv", *MARGINS), "UTF8"),
         (("--margins", "semicolons.csv", *MARGINS), "got semicolons"),
         (("--margins", "both.csv", *MARGINS), "got both"),
-        (("--margins", "twice.csv", *MARGINS), "got 'S' again in line 3"),
-        (("--margins", "unnamed.csv", *MARGINS), "got '' in line 3"),
-        (("--margins", "blank.csv", *MARGINS), "no blank at either end, got 'A ' in line 2"),
-        (("--margins", "ragged.csv", *MARGINS), "as many values in each line"),
-        (("--margins", "text.parquet", *MARGINS), ".parquet file that can be read"),
+        (("--margins", "twice.csv", *MARGINS), "got 'S' again, in line 3"),
+        (("--margins", "unnamed.csv", *MARGINS), "got ''; take the blanks out, in line 3"),
+        (("--margins", "blank.csv", *MARGINS), "no blank at either end, got 'A '"),
+        (("--margins", "ragged.csv", *MARGINS), "Expected 2 columns, got 3"),
+        (("--margins", "text.parquet", *MARGINS), ".parquet file that can be read, got text.parquet: "),
         (("--margins", "items.csv", "--margin-contribution", 2), "margin_share must be above 0"),
         (("--margins", "items.csv", "--margin-share", "0.2"), "add --margin-contribution 2"),
         (MARGINS, "must go with margins"),
@@ -172,7 +172,7 @@ def test_plans_by_size_have_no_margins():
 
 
 @pytest.mark.parametrize(
-    ("column", "words"), [("town", "--record town=A,B"), ("weight", "got 'weight': there is no such column")]
+    ("column", "words"), [("town", "got 'town'; list its categories"), ("weight", "got 'weight'")]
 )
 def test_columns_of_a_record_that_are_refused(column, words):
     made = run("protocol", "new", "--epsilon", 1, "--unit", "one patient", "--sketch-dim", 16, "--record", "town", "--margin-column", column, "--margin-share", "0.2", "-o", "record.json")  # fmt: skip

@@ -176,7 +176,7 @@ def test_totals_that_are_no_numbers_are_refused(tmp_path):
     (PROTOCOL.release(X, ledger=al.NO_LEDGER) / 3).save(path)
     table = pq.read_table(path)
     write_sealed(table.set_column(5, table.schema.field("total"), pa.array([np.nan, 1.0])), path)
-    with pytest.raises(al.CorruptFileError, match="finite totals"):
+    with pytest.raises(al.CorruptFileError, match="finite total"):
         al.load(path)
 
 

@@ -150,9 +150,9 @@ def test_memory_that_is_not_there_is_said_in_one_line(path, monkeypatch):
 
     file = SketchFile.open(path, 10**6)
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", fail)
-    for read in (file.sketches, file.labels, file.in_clear):
+    for read, *name in ((file.sketches,), (file.column, "label"), (file.column, "in_clear")):
         with pytest.raises(al.CorruptFileError, match="damaged or foreign"):
-            read(0)
+            read(*name, 0)
 
 
 @pytest.mark.parametrize("limit", ["x", None, 0, -1, 1e9, True, 2**61])

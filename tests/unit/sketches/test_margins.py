@@ -16,7 +16,7 @@ from armslength.sketches import card, plausibility, sketch_format
 from armslength.sketches import verify as verification
 from armslength.sketches.parquet_footer import read_row_groups
 from armslength.sketches.plausibility import FALSE_ALARM, implausible
-from armslength.sketches.sketch_format import DIGEST_KEY, KEY
+from armslength.sketches.sketch_format import DIGEST_KEY, KEY, Layout
 from armslength.sketches.sketches import sum_rows
 from exact_laws import pmf
 from margin_rows import TRANSFORM, item_groups, many_groups, margin_protocol, rows_with_margins
@@ -276,17 +276,18 @@ def test_the_footer_must_count_them(path):
     """By the footer alone: four of them in each row, each as large as any other number."""
     file = sketch_format.FileHeader(0, ((PROTOCOL, "events"),), (PROTOCOL,), {})
     assert sketch_format.margin_width(file.protocols) == 4
+    layout = Layout(16, is_integer=True, margin_width=4)
     with path.open("rb") as handle:
         groups = read_row_groups(handle)
-    sketch_format.check_size(groups, 16, 2**30, totals=False, margins=4)
+    sketch_format.check_size(groups, layout, 2**30)
     for width, totals in ((3, False), (5, False), (0, False), (4, True)):
-        with pytest.raises(al.CorruptFileError, match=r"margins|columns"):
-            sketch_format.check_size(groups, 16, 2**30, totals=totals, margins=width)
+        with pytest.raises(al.CorruptFileError, match="column"):
+            sketch_format.check_size(groups, Layout(16, True, totals, width), 2**30)
     entries = 3 * (1 + 16 + 3 + 2 + 4)
     announced = max(groups[0].unpacked, 16 * entries, 192 * 3)
-    sketch_format.check_size(groups, 16, announced, totals=False, margins=4)
+    sketch_format.check_size(groups, layout, announced)
     with pytest.raises(al.CorruptFileError, match="unpack"):
-        sketch_format.check_size(groups, 16, announced - 1, totals=False, margins=4)
+        sketch_format.check_size(groups, layout, announced - 1)
 
 
 # verify
