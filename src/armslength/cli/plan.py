@@ -71,13 +71,7 @@ Exit code 3: the distances cannot be resolved; the last line says what would be 
 @click.option("--distortion", type=float, help="α: the error may be at most α times the squared distance …")
 @click.option("--failure-probability", type=float, help="… except with probability β, over all pairs.")
 @click.option(
-    "--density", type=float, help="The share of coordinates that are not zero, for the predicted cost."
-)
-@click.option(
     "--pairs", type=int, help="Instead of --parties: how many pairs are to hold together.  [default: 1]"
-)
-@click.option(
-    "--binary", is_flag=True, help="Vectors hold 0 and 1, and one unit is one bit: adds randomized response."
 )
 @click.option("--plot", type=FILE, help="Write error against size and ε to .html, .svg or .png.")
 @OVERWRITE

@@ -13,8 +13,7 @@ from armslength.checks import integer
 from armslength.errors import ParameterError, plural
 from armslength.estimates.prevalence import Prevalence, difference_limits
 from armslength.laws import DiscreteLaplace, Law
-from armslength.planner.needs import LARGEST_EPSILON, rounded_up, smallest
-from armslength.planner.situation import LARGEST_COUNT
+from armslength.planner.needs import enough_epsilon, enough_people, offers
 from armslength.privacy.calibration import laplace_scale
 from armslength.privacy.exact_numbers import exact_number
 from armslength.protocol.margins import Margins, checked_margin_bounds, checked_margins
@@ -186,15 +185,9 @@ def _needs(protocol: Protocol, people: int, seen: Callable[..., float | None]) -
         def is_seen(change: dict[str, bool] = change, **changes: Any) -> bool:
             return (seen(**change, **changes) or math.inf) <= WANTED
 
-        epsilon = smallest(
-            float(protocol.epsilon), LARGEST_EPSILON, lambda value: is_seen(epsilon=rounded_up(value, 2))
-        )
-        more = smallest(
-            float(people), LARGEST_COUNT, lambda value: is_seen(people=math.ceil(rounded_up(value, 2)))
-        )
-        offers = [f"{math.ceil(rounded_up(more, 2)):,} people in each party"] if more else []
-        offers += [f"ε = {float(rounded_up(epsilon, 2)):g}"] if epsilon else []
-        texts.append(" or ".join(offers) or "more than any ε up to 1000")
+        epsilon = enough_epsilon(protocol.epsilon, lambda value: is_seen(epsilon=value))
+        more = enough_people(people, lambda value: is_seen(people=value))
+        texts.append(" or ".join(offers(epsilon, more)) or "more than any ε up to 1000")
     row = " (where people have one row each, it costs nothing)" if protocol.record is not None else ""
     return texts[0] + "".join(f"; with --one-group{row} {text}" for text in texts[1:])
 

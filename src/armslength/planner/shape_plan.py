@@ -2,7 +2,6 @@
 
 import math
 import textwrap
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -10,27 +9,25 @@ from typing import Any
 
 import pyarrow as pa
 
-from armslength.checks import integer, number
-from armslength.errors import NotResolvableError, ParameterError
+from armslength.checks import number
+from armslength.errors import NotResolvableError, ParameterError, plural
 from armslength.estimates.item_intervals import typical_reach
-from armslength.laws import LARGEST_SCALE, SMALLEST_SCALE, DiscreteLaplace
-from armslength.planner.margin_plan import MarginPlan, margin_plan, points
-from armslength.planner.needs import LARGEST_EPSILON, rounded_up, smallest
+from armslength.laws import LARGEST_SCALE, DiscreteLaplace, Law
+from armslength.planner.margin_plan import NO_NOISE, MarginPlan, margin_plan, points
+from armslength.planner.needs import enough_epsilon, enough_people, offers
 from armslength.planner.plan_page import WIDTH, explained, number_text, price_text
-from armslength.planner.predictions import has_upper_end, law_of, unit_sigma
+from armslength.planner.predictions import calibrated_law, has_upper_end, sensitivity_of
 from armslength.planner.situation import (
     ITEM_ERROR,
-    LARGEST_COUNT,
     USUAL_DELTA,
     USUAL_LARGEST,
-    bounded_sensitivity,
-    cannot_explain,
-    explains,
+    Situation,
+    checked_people,
     share_kept,
     usual_max_norm,
 )
 from armslength.planner.typical_pair import Mix, TypicalPair
-from armslength.privacy.exact_numbers import WEAK_EPSILON, decimal_text, weakness
+from armslength.privacy.exact_numbers import decimal_text
 from armslength.protocol.neighbors import check_shares, total_law
 from armslength.protocol.protocol import Protocol
 from armslength.results import Result, table_lines
@@ -58,111 +55,89 @@ _COLUMNS = pa.schema(
 
 
 @dataclass(frozen=True)
-class ShapeSituation:
-    """What a plan for shapes is made for."""
+class ShapeSituation(Situation):
+    """What a plan by shape is made for."""
 
-    input_dim: int | None
     people: int  # of each party
     contribution: int
-    epsilon: Fraction
-    delta: Fraction
-    pairs: int
     mix: Mix
     beyond_chance: bool
-    max_sketch_dim: int
-    explain: int | None  # how many listed items will be asked about
     shares: tuple[Fraction, ...]
-    protocol: Protocol  # a small one with the same neighbors
-    fields: dict[str, Any]  # the other arguments of the protocol
-    margins: MarginPlan | None = None
-
-    @classmethod
-    def of(
-        cls, input_dim: int | None, protocol: Protocol, fields: dict[str, Any], people: Any, **known: Any
-    ) -> "ShapeSituation":
-        """The situation, checked; `margins` are the arguments of `margin_plan` about item groups."""
-        count = integer("people", people, at_least=1, at_most=LARGEST_COUNT)
-        if protocol.contribution is None or protocol.resolution != 1:
-            raise ParameterError('contribution must be given, and resolution 1, with by="shape"')
-        if not isinstance(known["beyond_chance"], bool):
-            raise ParameterError("beyond_chance must be True or False, got something else")
-        if known["beyond_chance"] and protocol.count != "people":
-            raise ParameterError('count must be "people" beyond chance, got "events"')
-        concentration = known.pop("concentration")
-        items = min(input_dim or _ITEMS, _MOST_ITEMS)
-        if concentration is None:
-            mix = Mix.zipf(items, protocol.contribution)
-        else:
-            share = number("concentration", concentration, above=1e-6, at_most=1.0)
-            if input_dim is None:
-                items = max(items, math.ceil(2 / share))
-            if share * items < 1:
-                raise ParameterError(
-                    f"concentration must be at least one over the number of items, got {share:g}"
-                )
-            mix = Mix.of_concentration(share, min(items, _MOST_ITEMS), protocol.contribution)
-        shares = (protocol.total_share,) if protocol.total_share else SHARES
-        margins = margin_plan(protocol, count, **known.pop("margins"))
-        if margins is not None:
-            check_shares(shares[0], margins.recommended.share, protocol.norm)
-            shares = tuple(share for share in shares if share + margins.recommended.share < 1)
-        return cls(
-            input_dim,
-            count,
-            protocol.contribution,
-            protocol.epsilon,
-            protocol.delta,
-            mix=mix,
-            shares=shares,
-            protocol=protocol,
-            fields=fields,
-            margins=margins,
-            **known,
-        )
+    margins: MarginPlan | None
 
     @property
     def margin_share(self) -> Fraction:
         """The share of ε for margins."""
         return Fraction(0) if self.margins is None else self.margins.recommended.share
 
-    @property
-    def tail(self) -> float:
-        """Of each end of an interval at 95 percent, over all pairs."""
-        return (1 - _LEVEL) / 2 / self.pairs
-
-    def max_norm(self, transform: Transform, noise: str) -> Fraction | None:
-        """That of Gaussian noise, where it is offered: it is never more than the contribution."""
-        return usual_max_norm(self.protocol, transform) if noise == "gaussian" else None
-
     def pair(
-        self, transform: Transform | None, noise: str = "laplace", share: Fraction = SHARES[0]
-    ) -> TypicalPair | None:
-        """A typical pair of parties, released like that, or without noise; None if the noise would be out of range."""
-        neighbors, for_sketches = self.protocol.neighbors, self.epsilon * (1 - share - self.margin_share)
-        delta = self.delta * (1 - self.margin_share)  # margins may take their share of it
-        unit = 1 / float(for_sketches) if noise == "laplace" else unit_sigma(for_sketches, delta)
-        max_norm = None if transform is None else self.max_norm(transform, noise)
-        sensitivity = math.sqrt(neighbors.radius_squared)
-        if transform is not None:
-            sensitivity *= transform.typical_sensitivity("l1", noise, "output")[0]
-        if transform is not None and max_norm is not None:
-            sensitivity = bounded_sensitivity(self.protocol, transform, max_norm)
-        scale = sensitivity * unit
-        if not scale <= LARGEST_SCALE or not neighbors.radius / (self.epsilon * share) <= LARGEST_SCALE:
+        self, transform: Transform | None, law: Law = NO_NOISE, totals: DiscreteLaplace | None = None
+    ) -> TypicalPair:
+        """A typical pair of parties, with this noise; None for the transform is without any."""
+        tail = (1 - _LEVEL) / 2 / self.pairs  # of each end of an interval at 95 percent, over all pairs
+        sizes = self.people, self.contribution, tail
+        return TypicalPair(self.mix, *sizes, self.beyond_chance, transform, law, totals)
+
+    def setting(self, transform: Transform, noise: str, share: Fraction) -> "ShapeSetting | None":
+        """This way to release; None if intervals would have no upper end, or if noise would be out of range."""
+        coefficients = transform.variance_coefficients
+        of_totals = self.epsilon * share
+        if coefficients is None or not has_upper_end(coefficients[0], self.pairs):
             return None
-        totals: DiscreteLaplace | None = (
-            None if transform is None else total_law(neighbors, self.epsilon * share)
-        )
-        return TypicalPair(
-            self.mix,
-            self.people,
-            self.contribution,
-            self.tail,
-            self.beyond_chance,
-            transform,
-            law_of(noise, max(scale, SMALLEST_SCALE)),
-            totals,
-        )
+        max_norm = usual_max_norm(self.protocol, transform) if noise == "gaussian" else None
+        sensitivity, _ = sensitivity_of(self.protocol, transform, noise, "output", max_norm)
+        delta = self.delta * (1 - self.margin_share)  # margins may take their share of it
+        law = calibrated_law(noise, sensitivity, self.epsilon * (1 - share - self.margin_share), delta)
+        if law is None or not self.neighbors.radius / of_totals <= LARGEST_SCALE:
+            return None
+        pair = self.pair(transform, law, total_law(self.neighbors, of_totals))
+        return ShapeSetting(transform, noise, share, pair, pair.seen_from(), max_norm)
+
+
+def shape_situation(
+    known: dict[str, Any], concentration: Any, margins: dict[str, Any], *, beyond_chance: Any
+) -> ShapeSituation:
+    """What a plan by shape is made for, checked.
+
+    Args:
+        known: What every plan knows.
+        concentration: How often two records of a party are of the same item; None for Zipf's law.
+        margins: The arguments of `margin_plan` about item groups.
+        beyond_chance: Whether questions will be about populations.
+    """
+    input_dim, protocol, people = known["input_dim"], known["protocol"], checked_people(known["people"])
+    contribution = protocol.contribution
+    if contribution is None or protocol.resolution != 1:
+        raise ParameterError('contribution must be given, and resolution 1, with by="shape"')
+    if not isinstance(beyond_chance, bool):
+        raise ParameterError("beyond_chance must be True or False, got something else")
+    if beyond_chance and protocol.count != "people":
+        raise ParameterError('count must be "people" beyond chance, got "events"')
+    items = min(input_dim or _ITEMS, _MOST_ITEMS)
+    if concentration is None:
+        mix = Mix.zipf(items, contribution)
+    else:
+        share = number("concentration", concentration, above=1e-6, at_most=1.0)
+        if input_dim is None:
+            items = max(items, math.ceil(2 / share))
+        if share * items < 1:
+            raise ParameterError(
+                f"concentration must be at least one over the number of items, got {share:g}"
+            )
+        mix = Mix.of_concentration(share, min(items, _MOST_ITEMS), contribution)
+    shares = (protocol.total_share,) if protocol.total_share else SHARES
+    of_margins = margin_plan(protocol, people, **margins)
+    if of_margins is not None:
+        check_shares(shares[0], of_margins.recommended.share, protocol.norm)
+        shares = tuple(share for share in shares if share + of_margins.recommended.share < 1)
+    return ShapeSituation(
+        **known,
+        contribution=contribution,
+        mix=mix,
+        beyond_chance=beyond_chance,
+        shares=shares,
+        margins=of_margins,
+    )
 
 
 @dataclass(frozen=True)
@@ -242,32 +217,26 @@ class ShapePlan(Result):
         if self.seen is not None and margins is not None:
             return f"cannot be resolved: margins would show {margins.text}. Leave them out for a plan without them"
         return (
-            f"cannot be resolved: with {_people(self.situation.people)} in each party, even mixes without a common item are told apart "
+            f"cannot be resolved: with {plural(self.situation.people, 'person', 'people')} in each party, even mixes without a common item are told apart "
             f"in fewer than nine of ten cases; to see mixes that are {self.needs.cosine:g} alike takes {_needs_text(self.needs)}"
         )
 
     @property
     def weakness(self) -> str:
         """Why the promise would be weak; empty if it is not."""
-        delta = self.situation.delta if self.recommended.noise == "gaussian" else Fraction(0)
-        return weakness(self.situation.epsilon, delta, self.situation.people)
+        return self.situation.weakness(self.recommended.noise)
 
     @cached_attribute
     def protocol(self) -> Protocol:
         """The recommended setting as a protocol. Raises `NotResolvableError` if nothing would be seen of mixes, or of margins."""
         if self.refusal is not None:
             raise NotResolvableError(self.refusal)
-        best, situation = self.recommended, self.situation
+        best, margins = self.recommended, self.situation.margins
+        shares = {"total_share": best.total_share, **({} if margins is None else margins.protocol_fields)}
         transform = best.transform
-        margins = {} if situation.margins is None else situation.margins.protocol_fields
-        return Protocol(
-            replace(transform, seed=self.seed) if isinstance(transform, SparseJL) else transform,
-            epsilon=situation.epsilon,
-            delta=situation.delta if best.noise == "gaussian" else 0,
-            noise=best.noise,
-            max_norm=best.max_norm,
-            **{**situation.fields, "total_share": best.total_share, **margins},
-        )
+        if isinstance(transform, SparseJL):
+            transform = replace(transform, seed=self.seed)
+        return self.situation.protocol_of(transform, best.noise, max_norm=best.max_norm, **shares)
 
     def to_arrow(self) -> pa.Table:
         """All settings, and what is seen with each."""
@@ -308,16 +277,15 @@ class ShapePlan(Result):
 
 def shape_plan(situation: ShapeSituation, seed: str) -> ShapePlan:
     """The plan."""
-    settings = tuple(_settings(situation))
-    if situation.explain is not None and not _transforms(situation):
-        raise NotResolvableError(cannot_explain(situation.explain, situation.max_sketch_dim))
+    settings = _settings(situation)
+    if not _transforms(situation):
+        raise NotResolvableError(situation.cannot_explain)
     if not settings:
         raise NotResolvableError(
             "cannot be resolved: intervals would have no upper end, or all noise would be out of range; "
             "take a larger max_sketch_dim or epsilon"
         )
-    without_noise = situation.pair(None)
-    chance = 1.0 if without_noise is None or not situation.beyond_chance else without_noise.seen_from()
+    chance = situation.pair(None).seen_from() if situation.beyond_chance else 1.0
     best = _recommended(settings)
     if chance is not None and best.seen is not None:
         chance = max(chance, best.seen)  # both are approximate
@@ -344,19 +312,13 @@ def _transforms(situation: ShapeSituation) -> list[Transform]:
     ]
     if d is not None and d <= limit:
         listed.append(Identity(input_dim=d))
-    return [each for each in listed if explains(each, count)]
+    return [each for each in listed if situation.explains(each)]
 
 
-def _settings(situation: ShapeSituation) -> Iterator[ShapeSetting]:
+def _settings(situation: ShapeSituation) -> tuple[ShapeSetting, ...]:
     """All sizes, with all laws and shares."""
-    transforms = _transforms(situation)
-    laws = ["laplace", *(["gaussian"] if situation.delta > 0 else [])]
-    for transform, noise, share in product(transforms, laws, situation.shares):
-        coefficients = transform.variance_coefficients
-        pair = situation.pair(transform, noise, share)
-        if pair is not None and coefficients is not None and has_upper_end(coefficients[0], situation.pairs):
-            max_norm = situation.max_norm(transform, noise)
-            yield ShapeSetting(transform, noise, share, pair, pair.seen_from(), max_norm)
+    choices = product(_transforms(situation), situation.laws, situation.shares)
+    return tuple(setting for each in choices if (setting := situation.setting(*each)) is not None)
 
 
 def _recommended(settings: tuple[ShapeSetting, ...]) -> ShapeSetting:
@@ -378,17 +340,9 @@ def _needs(situation: ShapeSituation, cosine: float) -> ShapeNeeds:
     def is_seen(**changes: Any) -> bool:
         return any(1 - each.gap >= cosine for each in _settings(replace(situation, **changes)))
 
-    epsilon = smallest(
-        float(situation.epsilon), LARGEST_EPSILON, lambda value: is_seen(epsilon=rounded_up(value, 2))
-    )
-    people = smallest(
-        float(situation.people), LARGEST_COUNT, lambda value: is_seen(people=math.ceil(rounded_up(value, 2)))
-    )
-    return ShapeNeeds(
-        cosine,
-        None if epsilon is None else float(rounded_up(epsilon, 2)),
-        None if people is None else math.ceil(rounded_up(people, 2)),
-    )
+    epsilon = enough_epsilon(situation.epsilon, lambda value: is_seen(epsilon=value))
+    people = enough_people(situation.people, lambda value: is_seen(people=value))
+    return ShapeNeeds(cosine, epsilon, people)
 
 
 def _page(plan: ShapePlan) -> list[str]:
@@ -396,7 +350,7 @@ def _page(plan: ShapePlan) -> list[str]:
     situation, best, seen = plan.situation, plan.recommended, plan.seen
     counted = f"{situation.contribution:,} item{'s' * (situation.contribution > 1)} counted of each person"
     lines = textwrap.wrap(
-        f"With {_people(situation.people)} in each party, {counted}, ε = {decimal_text(situation.epsilon)}, and "
+        f"With {plural(situation.people, 'person', 'people')} in each party, {counted}, ε = {decimal_text(situation.epsilon)}, and "
         f"{situation.pairs:,} pair{'s' * (situation.pairs > 1)} of parties compared at 95 %"
         f"{' together' if situation.pairs > 1 else ''}:",
         WIDTH,
@@ -434,9 +388,7 @@ def _page(plan: ShapePlan) -> list[str]:
 
 def _price(plan: ShapePlan, count: int) -> str:
     """What it costs for distances that listed items can be explained."""
-    usual = _recommended(
-        tuple(_settings(replace(plan.situation, explain=None, max_sketch_dim=USUAL_LARGEST)))
-    )
+    usual = _recommended(_settings(replace(plan.situation, explain=None, max_sketch_dim=USUAL_LARGEST)))
     cosine = 1 - min(usual.gap, plan.recommended.gap)
     ratio = plan.recommended.pair.variance(cosine) / usual.pair.variance(cosine)
     seen = "nothing" if usual.seen is None else f"mixes less than {_likeness(usual.seen)} alike"
@@ -459,7 +411,7 @@ def _margin_text(plan: ShapePlan) -> str:
     margins = plan.situation.margins
     if margins is None:
         return ""
-    without = _recommended(tuple(_settings(replace(plan.situation, margins=None))))
+    without = _recommended(_settings(replace(plan.situation, margins=None)))
     seen = _likeness(1 - without.gap)
     is_free = seen == _likeness(1 - plan.recommended.gap)
     cost = (
@@ -491,7 +443,7 @@ def _bound_text(plan: ShapePlan) -> str:
         )
     if situation.delta:
         return ""
-    with_delta = _recommended(tuple(_settings(replace(situation, delta=USUAL_DELTA))))
+    with_delta = _recommended(_settings(replace(situation, delta=USUAL_DELTA)))
     if with_delta.max_norm is None or best.gap < _NEARLY_EQUAL * with_delta.gap:
         return ""
     return f" With --delta {float(USUAL_DELTA):g} you would see mixes less than {_likeness(1 - with_delta.gap)} alike: {_setting_text(with_delta)}."
@@ -511,12 +463,10 @@ def _missed(plan: ShapePlan) -> str:
 
 
 def _needs_text(needs: ShapeNeeds) -> str:
-    weak = " (a weak promise)" if (needs.epsilon or 0) > WEAK_EPSILON else ""
-    epsilon = "" if needs.epsilon is None else f"ε = {needs.epsilon:g}{weak}"
-    people = "" if needs.people is None else f"{_people(needs.people)} in each party"
-    if people and not epsilon:
-        return f"{people}; no larger ε is enough"
-    return " or ".join(filter(None, [epsilon, people])) or "no ε up to 1000 and no number of people is enough"
+    text = " or ".join(offers(needs.epsilon, needs.people))
+    if text and needs.epsilon is None:
+        return f"{text}; no larger ε is enough"
+    return text or "no ε up to 1000 and no number of people is enough"
 
 
 def _table(plan: ShapePlan) -> list[str]:
@@ -587,7 +537,3 @@ def _likeness(cosine: float) -> str:
     gap = max(1 - cosine, 1e-12)
     digits = max(2, 1 - math.floor(math.log10(gap)))
     return f"{math.floor(cosine * 10**digits + 1e-9) / 10**digits:.{digits}f}"
-
-
-def _people(count: int) -> str:
-    return f"{count:,} {'people' if count > 1 else 'person'}"

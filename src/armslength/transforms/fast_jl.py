@@ -242,10 +242,6 @@ class FastJL(HadamardStep):
             return {"scan": self.scan_work, "traces": self.traces_work}
         return super().setup_operations(norm, site)
 
-    def operations(self, density: float | None) -> int:  # noqa: ARG002  # whatever it is
-        """The Hadamard transform, and the entries of P."""
-        return self._walsh_additions() + self._stored_entries
-
     def columns(self, items: Any) -> NDArray[np.int64]:
         """The columns of A at these column numbers, k x len(items)."""
         numbers = self.column_numbers(items)

@@ -86,10 +86,6 @@ class HadamardStep(Transform):
     def _rows_at_once(self) -> int:
         return max(1, _STEP_ENTRIES // self.padded_dim)
 
-    def _walsh_additions(self) -> int:
-        """Additions of H·D for one vector."""
-        return self.padded_dim * max(1, self.padded_dim.bit_length() - 1)
-
 
 @dataclass(frozen=True, kw_only=True)
 class HadamardJL(HadamardStep):
@@ -146,10 +142,6 @@ class HadamardJL(HadamardStep):
         k = self.sketch_dim
         signs = work.LONE_SIGN * count if self._are_few(count) else work.SIGN * self.input_dim
         return work.SAMPLED_ROW * k + signs + work.HADAMARD_ENTRY * k * count
-
-    def operations(self, density: float | None) -> int:  # noqa: ARG002  # whatever it is
-        """The Hadamard transform, and the sample."""
-        return self._walsh_additions() + self.sketch_dim
 
     @property
     def variance_coefficients(self) -> tuple[float, float]:

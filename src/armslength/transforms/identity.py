@@ -60,10 +60,6 @@ class Identity(Transform):
         """One entry for each column."""
         return work.STORED_ENTRY * count
 
-    def operations(self, density: float | None) -> int:  # noqa: ARG002  # whatever it is
-        """One for each coordinate."""
-        return self.input_dim
-
     def signed_rows(self, items: Any) -> Integers:
         """The column numbers, n x 1: column j has its one entry in row j."""
         return self.column_numbers(items)[:, None]

@@ -206,11 +206,6 @@ class SparseJL(Transform):
     def _entries_per_column(self) -> int:
         return self.sparsity
 
-    def operations(self, density: float | None) -> int | None:
-        """s for each entry, and the sketch."""
-        additions = super().operations(density)
-        return None if additions is None else additions + self.sketch_dim
-
     def signed_rows(self, items: Any) -> Integers:
         """The columns of A at these items as numbers, n x s: the row of each entry, or −1−row for an entry of −1."""
         return self._encode(items if self.input_dim is None else self.column_numbers(items))

@@ -339,12 +339,6 @@ class Transform(ABC):
         """What a protocol must compute of its matrix, in units of work, by what it is; each is computed once."""
         return {"scan": self.scan_work} | ({"norm": self.operator_norm_work} if norm == "l2" else {})
 
-    def operations(self, density: float | None) -> int | None:
-        """Integer additions for one vector of that density (None: every coordinate); None for an open vocabulary."""
-        if self.input_dim is None:
-            return None
-        return self._entries_per_column * math.ceil(self.input_dim * (1.0 if density is None else density))
-
 
 def check_names(transform: type[Transform], parameters: Any, expected: set[str]) -> None:
     """Refuses parameters that are not those of the transform."""

@@ -35,9 +35,9 @@ def test_twenty_numbers_for_each_item():
 def test_the_price_is_stated():
     plan = al.plan(**BY_SIZE, explain=300)
     without = al.plan(**BY_SIZE)
-    ratio = (plan.recommended.std_error / without.recommended.std_error) ** 2
+    ratio = (plan.recommended.relative_error / without.recommended.relative_error) ** 2
     assert plan.usual.relative_error <= without.recommended.relative_error
-    price = (plan.recommended.std_error / plan.usual.std_error) ** 2
+    price = (plan.recommended.relative_error / plan.usual.relative_error) ** 2
     assert price == pytest.approx(ratio, rel=0.03)
     assert "300 listed items" in str(plan)
     assert f"{price:.2f} times" in str(plan).replace("\n    ", " ")
