@@ -36,6 +36,7 @@ from armslength.transforms.transform import checked_input_dim
 # Errors within a percent count as equal; then less data, less trust and less work decide.
 _NEARLY_EQUAL = 1.01
 _HARDLY_LARGER = 1.25
+_CHOSEN = frozenset(("noise", "noise_site", "max_norm", "dropped_bits", "item_weights"))
 _PRINTED = ["label", "sketch_dim", "noise", "relative_error", "smallest_distance", "is_recommended"]
 _COLUMNS = pa.schema(
     {
@@ -147,22 +148,6 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
     delta: Any = 0,
     distance: Any = None,
     people: int | None = None,
-    contribution: int | None = None,
-    count: str | None = None,
-    one_group: bool = False,
-    radius: Any = None,
-    relation: str = "add_remove",
-    norm: str = "l1",
-    unit: str = "",
-    resolution: Any = 1,
-    on_grid: bool | None = None,
-    changed_entries: int | None = None,
-    value_range: Any = None,
-    items: str = "string",
-    vocabulary: Any = None,
-    record: Any = None,
-    record_pairs: Any = (),
-    total_share: Any = 0,
     margins: Any = None,
     item_groups: int | None = None,
     margin_share: Any = 0,
@@ -177,6 +162,7 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
     concentration: float | None = None,
     explain: int | None = None,
     seed: str | None = None,
+    **settings: Any,
 ) -> Plan | ShapePlan:
     """The best settings for these distances, by exact error. It needs no data and spends no privacy.
 
@@ -189,22 +175,6 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
         delta: δ; 0 for pure DP alone.
         distance: The distances of interest, a number or (low, high), in data units.
         people: How many people a group has, instead of distance; needs `contribution`.
-        contribution: The most items that one person contributes; it sets the radius.
-        count: What event tables count: "people" or "events", for the protocol.
-        one_group: Whether each person counts in one group only, for the protocol.
-        radius: How far one unit of protection can move the data, in data units.
-        relation: "add_remove" or "replace".
-        norm: "l1", or "l2" for whole vectors in a ball: replacing one of norm at most r is radius=2r.
-        unit: The unit of protection in words, for the protocol.
-        resolution: The step of the grid: 1 for counts, a power of two, or "auto".
-        on_grid: Whether all data are multiples of the resolution.
-        changed_entries: How many entries one unit can change, for data off the grid.
-        value_range: The public range of a coordinate, for the protocol.
-        items: "string" or "int64", for the protocol.
-        vocabulary: The names of all coordinates, for the protocol.
-        record: What becomes of each column of a table with one row for each person; it sets the contribution.
-        record_pairs: Pairs of these columns.
-        total_share: The share of ε for the total of each row, so that shapes can be compared.
         margins: With by="shape": public groups of items, as for the protocol.
         item_groups: Instead: how many there will be, with (other), where they are not listed yet. Then there is no protocol.
         margin_share: The share of ε for margins; 0 lets the plan choose it.
@@ -222,27 +192,18 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
         explain: How many listed items `al.explain_items` will be asked about: the sketch is made for that, and the plan says what it
             costs for distances.
         seed: The public seed of the protocol; None makes a new one.
+        settings: What else the protocol has, as for `al.Protocol`: contribution, or radius, relation, norm ("l2" for whole vectors
+            in a ball: replacing one of norm at most r is radius=2r) and resolution; count, one_group, unit, items, vocabulary,
+            record, record_pairs, total_share, on_grid, changed_entries, value_range.
     """
-    fields: dict[str, Any] = {
-        "contribution": contribution,
-        "count": count,
-        "one_group": one_group,
-        "radius": radius,
-        "relation": relation,
-        "norm": norm,
-        "unit": unit,
-        "resolution": resolution,
-        "on_grid": on_grid,
-        "changed_entries": changed_entries,
-        "value_range": value_range,
-        "items": items,
-        "vocabulary": vocabulary,
-        "record": record,
-        "record_pairs": record_pairs,
-        "total_share": total_share,
-    }
+    for name in _CHOSEN.intersection(settings):
+        raise ParameterError(
+            f"{name} must be left out of a plan, which chooses it or cannot predict it, got one"
+        )
     dimension = None if input_dim is None else checked_input_dim(input_dim)
-    protocol = Protocol(smallest_transform(dimension, norm), epsilon=epsilon, delta=delta, **fields)
+    protocol = Protocol(
+        smallest_transform(dimension, settings.get("norm")), epsilon=epsilon, delta=delta, **settings
+    )
     listed, largest = checked_explain(explain, max_sketch_dim, dimension)
     known: dict[str, Any] = {
         "input_dim": dimension,
@@ -253,7 +214,7 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
         "pairs": checked_pairs(parties, pairs),
         "max_sketch_dim": largest,
         "explain": listed,
-        "fields": {**fields, "contribution": protocol.contribution},
+        "fields": settings,
     }
     about_margins = {
         "margins": margins,

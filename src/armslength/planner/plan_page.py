@@ -2,16 +2,17 @@
 
 import math
 import textwrap
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from armslength.errors import plural
 from armslength.estimates.item_intervals import typical_reach
 from armslength.planner.families import HISTOGRAM, KENTHAPADI, families
 from armslength.planner.needs import Needs, offers
-from armslength.planner.predictions import Configuration, Option, options, predict
-from armslength.planner.situation import ITEM_ERROR, USUAL_DELTA, share_kept
+from armslength.planner.predictions import Configuration, options, predict
+from armslength.planner.situation import ITEM_ERROR, KEPT, USUAL_DELTA
 from armslength.plots import PlanCurves
 from armslength.privacy.exact_numbers import decimal_text
 from armslength.results import table_lines
@@ -72,7 +73,7 @@ def refusal(plan: "Plan") -> str:
 
 def explained(count: int) -> str:
     """What a plan with listed items gives."""
-    return f"differences of {count:,} listed item{'s' * (count > 1)} get intervals that hold together"
+    return f"differences of {plural(count, 'listed item')} get intervals that hold together"
 
 
 def _seen_items(plan: "Plan") -> str:
@@ -89,11 +90,6 @@ def _seen_items(plan: "Plan") -> str:
     return f": you will see most of those that differ by {number_text(float(f'{reach:.2g}'))} {what}"
 
 
-def price_text(ratio: float, where: str) -> str:
-    """What that costs for distances."""
-    return f"the price, {where}, is a variance of squared distances {number_text(round(ratio, 2))} times"
-
-
 def reasons_for(plan: "Plan") -> list[str]:
     """Why this one is recommended: its error, its law, its size, and how others compare."""
     situation, best = plan.situation, plan.recommended
@@ -102,7 +98,8 @@ def reasons_for(plan: "Plan") -> list[str]:
         price = (best.relative_error / plan.usual.relative_error) ** 2
         where = f"at distance {number_text(situation.distances.low)}"
         reasons.append(
-            f"{explained(situation.explain)}{_seen_items(plan)}; {price_text(price, where)} that of {_configuration_text(plan, plan.usual)}"
+            f"{explained(situation.explain)}{_seen_items(plan)}; the price, {where}, is a variance of squared distances "
+            f"{number_text(round(price, 2))} times that of {_configuration_text(plan, plan.usual)}"
         )
     if situation.neighbors.norm == "l2":
         reasons.append(
@@ -115,7 +112,7 @@ def reasons_for(plan: "Plan") -> list[str]:
                 "are apart, as with a single embedding; add up many people in one vector instead"
             )
     elif best.option.family.max_norm is not None:
-        reasons.append(_bound_reason(plan, best.option, best.option.family.max_norm))
+        reasons.append(_bound_reason(plan, best.option.family.max_norm))
     elif best.noise == "laplace" and situation.delta > 0:
         gaussian = (line.relative_error for line in plan.configurations if line.noise == "gaussian")
         is_better = next(gaussian, math.inf) > best.relative_error
@@ -131,25 +128,22 @@ def reasons_for(plan: "Plan") -> list[str]:
     if plan.resolvable and best.failure_bound is not None and situation.target is not None:
         reasons.append(
             f"an error above {situation.target.distortion:g} of the squared distance has a probability of at most "
-            f"{best.failure_bound:.3g}, for every difference and over {situation.pairs:,} pair{'s' * (situation.pairs > 1)} "
+            f"{best.failure_bound:.3g}, for every difference and over {plural(situation.pairs, 'pair')} "
             "(proved, from exact moments)"
         )
     return reasons
 
 
-def _bound_reason(plan: "Plan", option: Option, max_norm: Fraction) -> str:
+def _bound_reason(plan: "Plan", max_norm: Fraction) -> str:
     """Why a bound in the sketch, and what it leaves out."""
-    protocol, transform = plan.situation.protocol, option.transform
     laplace = next((line for line in plan.configurations if line.noise == "laplace" and line.is_choice), None)
     less = ""
     if laplace is not None:
         ratio = (laplace.relative_error / plan.recommended.relative_error) ** 2
         less = f" has {number_text(ratio)} times less variance than Laplace noise, and"
-    kept = math.floor(1e4 * share_kept(protocol, transform, max_norm)) / 100
     return (
-        f"a bound on the length of each person's part of all sketches (max_norm {float(max_norm):g}), with Gaussian noise,{less} counts "
-        f"{kept:g}% of the items of a person with {protocol.contribution:,} different ones (simulated); with delta=0 the first Laplace "
-        "line is the choice"
+        f"a bound on the length of each person's part of all sketches (max_norm {float(max_norm):g}), with Gaussian noise,{less} {KEPT}; "
+        "with delta=0 the first Laplace line is the choice"
     )
 
 
@@ -206,7 +200,7 @@ def _situation_text(situation: "SizeSituation") -> str:
     delta = f", δ={float(situation.delta):g}" if situation.delta else " (pure)"
     low, high = situation.distances.low, situation.distances.high
     reach = number_text(low) if low == high else f"{number_text(low)} to {number_text(high)}"
-    unit = situation.fields["unit"] or "one unit of protection"
+    unit = situation.protocol.unit or "one unit of protection"
     share = situation.protocol.total_share
     totals = f" (of which {decimal_text(situation.epsilon * share)} for totals)" if share else ""
     text = (
@@ -335,6 +329,15 @@ def _footnotes(plan: "Plan") -> list[str]:
     if not plan.situation.delta:
         notes += " Gaussian noise (Kenthapadi et al., noise on the input) needs a delta above 0."
     return textwrap.wrap(notes, WIDTH)
+
+
+def share_table(title: str, name: str, cells: Iterable[tuple[str, Fraction, str, bool]]) -> list[str]:
+    """A table with a column for each share of ε, of (row, share, text, whether it is recommended)."""
+    rows = dict[str, dict[str, Any]]()
+    for row, share, text, is_recommended in cells:
+        column = f"{100 * float(share):g} %"
+        rows.setdefault(row, {name: row})[column] = f"{'*' * is_recommended}{text}"
+    return [*textwrap.wrap(title, WIDTH), *table_lines(list(rows.values()), ())]
 
 
 def number_text(number: float) -> str:

@@ -2,6 +2,7 @@
 
 import math
 import textwrap
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -15,22 +16,22 @@ from armslength.estimates.item_intervals import typical_reach
 from armslength.laws import LARGEST_SCALE, DiscreteLaplace, Law
 from armslength.planner.margin_plan import NO_NOISE, MarginPlan, margin_plan, points
 from armslength.planner.needs import enough_epsilon, enough_people, offers
-from armslength.planner.plan_page import WIDTH, explained, number_text, price_text
+from armslength.planner.plan_page import WIDTH, explained, number_text, share_table
 from armslength.planner.predictions import calibrated_law, has_upper_end, sensitivity_of
 from armslength.planner.situation import (
     ITEM_ERROR,
+    KEPT,
     USUAL_DELTA,
     USUAL_LARGEST,
     Situation,
     checked_people,
-    share_kept,
     usual_max_norm,
 )
 from armslength.planner.typical_pair import Mix, TypicalPair
 from armslength.privacy.exact_numbers import decimal_text
 from armslength.protocol.neighbors import check_shares, total_law
 from armslength.protocol.protocol import Protocol
-from armslength.results import Result, table_lines
+from armslength.results import Result
 from armslength.threads import cached_attribute
 from armslength.transforms.identity import Identity
 from armslength.transforms.sparse_jl import LARGEST_DEALT, SparseJL
@@ -240,23 +241,29 @@ class ShapePlan(Result):
 
     def to_arrow(self) -> pa.Table:
         """All settings, and what is seen with each."""
-        lines = [
-            (
-                each.label,
-                each.sketch_dim,
-                each.noise,
-                float(each.total_share),
-                each.seen,
-                each is self.recommended,
-            )
-            for each in self.settings
-        ]
-        return pa.table(list(map(list, zip(*lines, strict=True))), schema=_COLUMNS)
+        names = _COLUMNS.names[:-1]
+        lines = [{name: getattr(each, name) for name in names} for each in self.settings]
+        for line, each in zip(lines, self.settings, strict=True):
+            line |= {"total_share": float(each.total_share), "is_recommended": each is self.recommended}
+        return pa.Table.from_pylist(lines, schema=_COLUMNS)
 
     @property
     def assumption(self) -> str:
-        """What is assumed about people, items and mixes."""
-        return _assumption(self.situation)
+        """What is assumed about people, items and mixes, in words."""
+        situation, mix = self.situation, self.situation.mix
+        if situation.protocol.one_group:
+            people = "every person counts in one party (--one-group)"
+        else:
+            people = "no person is in two parties. Where some are, their parties look more alike, and differences are harder to see"
+        text = (
+            f"This assumes that {people}. It assumes that {plural(situation.contribution, 'item')} of every person count; where people "
+            "have fewer, plan for fewer people. Two records of a party, drawn at random, are of the same item in 1 of "
+            f"{number_text(round(1 / mix.concentration, 1))} cases, as under Zipf's law with {mix.items:,} items "
+            f"(--concentration {mix.concentration:.2g}). No data was read."
+        )
+        if situation.beyond_chance:
+            text += " It is about populations: as if each party's people were an independent random sample of people like them."
+        return f"{text} Alike: the cosine of two mixes, 1 for equal ones, 0 for those that share no item."
 
     @property
     def summary(self) -> str:
@@ -266,7 +273,7 @@ class ShapePlan(Result):
     def __str__(self) -> str:
         table = ["", *_table(self)] if self.resolvable else []
         if self.situation.margins is not None and self.resolvable:
-            table += ["", *_margin_table(self.situation.margins)]
+            table += ["", *self.situation.margins.table()]
         return "\n".join([*_page(self), *table, "", *textwrap.wrap(self.assumption, WIDTH)])
 
     def _title(self) -> str:
@@ -277,7 +284,7 @@ class ShapePlan(Result):
 
 def shape_plan(situation: ShapeSituation, seed: str) -> ShapePlan:
     """The plan."""
-    settings = _settings(situation)
+    settings = tuple(_settings(situation))
     if not _transforms(situation):
         raise NotResolvableError(situation.cannot_explain)
     if not settings:
@@ -315,21 +322,21 @@ def _transforms(situation: ShapeSituation) -> list[Transform]:
     return [each for each in listed if situation.explains(each)]
 
 
-def _settings(situation: ShapeSituation) -> tuple[ShapeSetting, ...]:
+def _settings(situation: ShapeSituation) -> Iterator[ShapeSetting]:
     """All sizes, with all laws and shares."""
     choices = product(_transforms(situation), situation.laws, situation.shares)
-    return tuple(setting for each in choices if (setting := situation.setting(*each)) is not None)
+    return (setting for each in choices if (setting := situation.setting(*each)) is not None)
 
 
-def _recommended(settings: tuple[ShapeSetting, ...]) -> ShapeSetting:
+def _recommended(settings: Iterable[ShapeSetting]) -> ShapeSetting:
     """Of those that see nearly as much as the best: pure DP, then narrow intervals, then the smallest sketch."""
-    best = min(settings, key=lambda each: each.gap)
+    best, *others = sorted(settings, key=lambda each: each.gap)
     if best.seen is None:
         return best
-    near = [each for each in settings if each.gap <= _NEARLY_EQUAL * best.gap]
+    near = [each for each in (best, *others) if each.gap <= _NEARLY_EQUAL * best.gap]
     near = [each for each in near if each.noise == "laplace"] or near
     by_size: dict[int, ShapeSetting] = {}  # each with its best share
-    for each in sorted(near, key=lambda each: each.gap):
+    for each in near:
         by_size.setdefault(each.sketch_dim, each)
     widths = {size: 1 - each.pair.likeness(best.seen)[0] for size, each in by_size.items()}
     enough = _HARDLY_WIDER * min(widths.values())
@@ -348,10 +355,9 @@ def _needs(situation: ShapeSituation, cosine: float) -> ShapeNeeds:
 def _page(plan: ShapePlan) -> list[str]:
     """What will be seen and what will be missed, what it would take to see more, and the recommended setting."""
     situation, best, seen = plan.situation, plan.recommended, plan.seen
-    counted = f"{situation.contribution:,} item{'s' * (situation.contribution > 1)} counted of each person"
     lines = textwrap.wrap(
-        f"With {plural(situation.people, 'person', 'people')} in each party, {counted}, ε = {decimal_text(situation.epsilon)}, and "
-        f"{situation.pairs:,} pair{'s' * (situation.pairs > 1)} of parties compared at 95 %"
+        f"With {plural(situation.people, 'person', 'people')} in each party, {plural(situation.contribution, 'item')} counted of each "
+        f"person, ε = {decimal_text(situation.epsilon)}, and {plural(situation.pairs, 'pair')} of parties compared at 95 %"
         f"{' together' if situation.pairs > 1 else ''}:",
         WIDTH,
     )
@@ -367,32 +373,30 @@ def _page(plan: ShapePlan) -> list[str]:
         f"to see {plan.needs.cosine:g}": _needs_text(plan.needs),
     }
     if situation.explain is not None:
-        parts["items"] = _price(plan, situation.explain)
+        others = {"explain": None, "max_sketch_dim": USUAL_LARGEST}
+        seen_items, cost = _seen_items(plan, situation.explain), _cost(plan, "listed items", **others)
+        parts["items"] = f"{explained(situation.explain)}{seen_items}. {cost}"
     if situation.margins is not None:
         parts["item groups"] = f"you will see {situation.margins.text}"
+        if plan.resolvable:
+            parts["item groups"] += f" {_cost(plan, 'margins', margins=None)}"
     for name, text in parts.items():
         lines += ["", *_entry(name, text)] if name == "you will see" else _entry(name, text)
     if not plan.resolvable:
         return [*lines, "", "Nothing is recommended: change one of these, or leave margins out."]
-    lines += [
-        "",
-        *textwrap.wrap(
-            f"Recommended: {_setting_text(best)}{_margin_text(plan)}.{_size_text(plan)}{_bound_text(plan)}",
-            WIDTH,
-        ),
-    ]
-    if plan.weakness:
-        lines += textwrap.wrap(f"WARNING: {plan.weakness}", WIDTH)
+    margins = "" if situation.margins is None else f", {situation.margins.setting_text}"
+    lines += ["", *textwrap.wrap(f"Recommended: {_setting_text(best)}{margins}.{_bound_text(plan)}", WIDTH)]
+    lines += textwrap.wrap(f"WARNING: {plan.weakness}", WIDTH) if plan.weakness else []
     return [*lines, f"  public seed: {plan.seed}"]
 
 
-def _price(plan: ShapePlan, count: int) -> str:
-    """What it costs for distances that listed items can be explained."""
-    usual = _recommended(_settings(replace(plan.situation, explain=None, max_sketch_dim=USUAL_LARGEST)))
-    cosine = 1 - min(usual.gap, plan.recommended.gap)
-    ratio = plan.recommended.pair.variance(cosine) / usual.pair.variance(cosine)
-    seen = "nothing" if usual.seen is None else f"mixes less than {_likeness(usual.seen)} alike"
-    return f"{explained(count)}{_seen_items(plan, count)}; {price_text(ratio, f'for mixes {_likeness(cosine)} alike')} that of {usual.label} with {usual.sketch_dim:,} numbers, which sees {seen}"
+def _cost(plan: ShapePlan, what: str, **others: Any) -> str:
+    """What would be seen without margins, or without listed items."""
+    without = _recommended(_settings(replace(plan.situation, **others)))
+    seen = _likeness(max(1 - without.gap, 0.0))
+    if seen == _likeness(1 - plan.recommended.gap):
+        return f"The {what} cost nothing that you would see"
+    return f"Without {what} you would see mixes less than {seen} alike"
 
 
 def _seen_items(plan: ShapePlan, count: int) -> str:
@@ -406,40 +410,14 @@ def _seen_items(plan: ShapePlan, count: int) -> str:
     return f": you will see most of those whose share of all that was counted differs by {points(reach)}"
 
 
-def _margin_text(plan: ShapePlan) -> str:
-    """The recommended margins, and their price."""
-    margins = plan.situation.margins
-    if margins is None:
-        return ""
-    without = _recommended(_settings(replace(plan.situation, margins=None)))
-    seen = _likeness(1 - without.gap)
-    is_free = seen == _likeness(1 - plan.recommended.gap)
-    cost = (
-        "Margins cost nothing that you would see"
-        if is_free
-        else f"Without margins you would see mixes less than {seen} alike"
-    )
-    return f", {margins.setting_text}. {cost}"
-
-
-def _size_text(plan: ShapePlan) -> str:
-    """Why a smaller sketch that sees as much is not recommended."""
-    best = plan.recommended
-    near = [each for each in plan.settings if each.noise == best.noise and each.gap <= best.gap]
-    if min(each.sketch_dim for each in near) == best.sketch_dim:
-        return ""
-    return " Smaller sketches see as much, but with wider intervals."
-
-
 def _bound_text(plan: ShapePlan) -> str:
     """What a bound in the sketch gains and leaves out, or would gain if δ were not 0."""
     situation, best = plan.situation, plan.recommended
     if best.max_norm is not None:
         laplace = max((each.seen or 0.0 for each in plan.settings if each.noise == "laplace"), default=0.0)
-        kept = math.floor(1e4 * share_kept(situation.protocol, best.transform, best.max_norm)) / 100
         return (
-            f" It bounds the length of each person's part of all sketches, and counts {kept:g} % of the items of a person with "
-            f"{situation.contribution:,} different ones (simulated). With Laplace noise you would see mixes less than {_likeness(laplace)} alike."
+            f" It bounds the length of each person's part of all sketches, and {KEPT}. "
+            f"With Laplace noise you would see mixes less than {_likeness(laplace)} alike."
         )
     if situation.delta:
         return ""
@@ -471,58 +449,27 @@ def _needs_text(needs: ShapeNeeds) -> str:
 
 def _table(plan: ShapePlan) -> list[str]:
     """What is seen with other sizes and shares."""
-    law = plan.recommended.noise
-    by_size: dict[str, list[ShapeSetting]] = {}
+    cells = []
     for each in plan.settings:
-        if each.noise == law:
+        if each.noise == plan.recommended.noise:
             sparsity = each.transform.column_entries
             size = f"{each.sketch_dim:,}{'' if sparsity == 1 else f', s={sparsity}'}"
-            by_size.setdefault(size, []).append(each)
-    rows = []
-    for size, settings in by_size.items():
-        cells = {f"{100 * float(each.total_share):g} %": _cell(each, plan.recommended) for each in settings}
-        rows.append({"numbers a party": size, **cells})
-    text = "Mixes that are less alike than this are seen, by size of the sketch and share of ε for totals (-: none, or totals too coarse):"
-    return [*textwrap.wrap(text, WIDTH), *table_lines(rows, ())]
-
-
-def _margin_table(margins: MarginPlan) -> list[str]:
-    text = "Points of difference in prevalence that are seen, by how many item groups of a person count and share of ε for margins (-: above 40):"
-    return [*textwrap.wrap(text, WIDTH), *margins.table()]
-
-
-def _cell(setting: ShapeSetting, recommended: ShapeSetting) -> str:
-    text = "-" if setting.seen is None else _likeness(setting.seen)
-    return f"*{text}" if setting is recommended else text
-
-
-def _assumption(situation: ShapeSituation) -> str:
-    """What is assumed, in words."""
-    mix = situation.mix
-    if situation.fields["one_group"]:
-        people = "every person counts in one party (--one-group)"
-    else:
-        people = "no person is in two parties. Where some are, their parties look more alike, and differences are harder to see"
-    each = "one item" if situation.contribution == 1 else f"{situation.contribution:,} items"
-    items = (
-        f"{each} of every person count; where people have fewer, plan for fewer people. Two records of a party, drawn at random, are of the "
-        f"same item in 1 of {number_text(round(1 / mix.concentration, 1))} cases, as under Zipf's law with {mix.items:,} items "
-        f"(--concentration {mix.concentration:.2g})"
+            seen = "-" if each.seen is None else _likeness(each.seen)
+            cells.append((size, each.total_share, seen, each is plan.recommended))
+    return share_table(
+        "Mixes that are less alike than this are seen, by size of the sketch and share of ε for totals (-: none, or totals too coarse):",
+        "numbers a party",
+        cells,
     )
-    text = f"This assumes that {people}. It assumes that {items}. No data was read."
-    if situation.beyond_chance:
-        text += " It is about populations: as if each party's people were an independent random sample of people like them."
-    text += " Alike: the cosine of two mixes, 1 for equal ones, 0 for those that share no item."
-    return text
 
 
 def _entry(name: str, text: str) -> list[str]:
-    wrap = textwrap.TextWrapper(WIDTH, initial_indent=f"  {name:<15}", subsequent_indent=" " * 17)
+    wrap = textwrap.TextWrapper(WIDTH, initial_indent=f"  {name:<15} ", subsequent_indent=" " * 18)
     return wrap.wrap(text)
 
 
 def _setting_text(setting: ShapeSetting) -> str:
-    size = f"{setting.sketch_dim:,} number{'s' * (setting.sketch_dim > 1)} a party ({8 * setting.sketch_dim:,} bytes)"
+    size = f"{plural(setting.sketch_dim, 'number')} a party ({8 * setting.sketch_dim:,} bytes)"
     bound = "" if setting.max_norm is None else f", max_norm {float(setting.max_norm):g}"
     return f"{setting.label}{bound}, {size}, {setting.noise.capitalize()} noise, {100 * float(setting.total_share):g} % of ε for totals"
 

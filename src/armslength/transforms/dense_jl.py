@@ -37,8 +37,6 @@ class IndependentEntries(Transform):
     Sensitivities are exact: the published matrix is scanned once, on first use.
     """
 
-    has_independent_entries: ClassVar[bool] = True
-
     input_dim: int
     sketch_dim: int
     seed: str = field(default_factory=fresh_seed)

@@ -64,7 +64,6 @@ class Transform(ABC):
     has_signed_rows: ClassVar[bool] = (
         False  # whether a column has few entries, all ±1: then a protocol can have a max_norm
     )
-    has_independent_entries: ClassVar[bool] = False  # whether all entries are independent and symmetric
     input_dim: int | None  # d, the coordinates of the input; None for an open vocabulary
     sketch_dim: int  # k, the coordinates of the sketch
 

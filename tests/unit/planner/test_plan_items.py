@@ -43,14 +43,11 @@ def test_the_price_is_stated():
     assert f"{price:.2f} times" in str(plan).replace("\n    ", " ")
     shape = al.plan(**BY_SHAPE, explain=300)
     assert "300 listed items" in str(shape)
-    assert "price" in str(shape)
+    usual = al.plan(**BY_SHAPE).recommended
+    assert shape.seen < usual.seen
+    assert "Without listed items you would see" in " ".join(str(shape).split())
     assert "you will see most of those that differ by" in " ".join(str(plan).split())
     assert "most of those whose share of all that was counted differs by" in " ".join(str(shape).split())
-    # Near mixes are harder to tell apart with a larger sketch, which has more noise; far ones are not.
-    usual = al.plan(**BY_SHAPE).recommended
-    near, far = ([each.pair.variance(cosine) for each in (shape.recommended, usual)] for cosine in (1.0, 0.5))
-    assert near[0] > near[1]
-    assert far[0] < far[1]
 
 
 def test_a_long_list_takes_more_entries_or_no_projection():
