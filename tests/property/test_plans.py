@@ -53,9 +53,7 @@ def test_a_plan_is_consistent_or_refused_in_one_line(known):
     choices = [line for line in plan.configurations if line.is_choice and line.has_upper_end]
     target = plan.situation.target
     if target is not None:
-        choices = [
-            line for line in choices if line.is_exact and line.failure_bound <= target.failure_probability
-        ]
+        choices = [line for line in choices if line.failure_bound <= target.failure_probability]
     best = min((line.relative_error for line in choices), default=math.inf)
     assert plan.resolvable is (best <= 1)
     assert plan.recommended.sketch_dim <= known["max_sketch_dim"]

@@ -18,10 +18,11 @@ from scipy import sparse
 import armslength as al
 from armslength.estimates.shapes import squared_shape_distances
 from armslength.noise.draw import draw
-from armslength.planner.families import Family
+from armslength.planner.families import Family, sizes_up_to
 from armslength.planner.predictions import calibrated_law, options, predict
 from armslength.planner.typical_pair import Mix
 from armslength.sketches.sketches import Sketches
+from armslength.transforms.transform import LARGEST_DENSE
 from statistical.limits import LIMIT
 
 SEEDS, RELEASES = 6000, 16
@@ -74,6 +75,14 @@ def measured(line, plan, z, seeds=SEEDS):
     return math.sqrt(mean), by_seed.std() / math.sqrt(seeds) / mean / 2
 
 
+def best_of_kenthapadi(d, situation):
+    """Gaussian noise on a normal projection, at its best size (Kenthapadi et al.)."""
+    sizes = tuple(size for size in sizes_up_to(situation.max_sketch_dim) if size * d <= LARGEST_DENSE)
+    family = Family("Kenthapadi et al.", "gaussian", functools.partial(al.GaussianJL, input_dim=d), sizes)
+    lines = [line for line in predict(options(family, situation), situation) if line.has_upper_end]
+    return min(lines, key=lambda line: line.relative_error)
+
+
 def papers_own(d, situation):
     """The paper's SJLT at its own k = ln(1/β)/α² and s = ln(1/β)/α for α = 0.2, β = 0.05, with every hidden constant 1."""
     s, k = 15, 75
@@ -120,7 +129,7 @@ def test_five_times_less_variance_than_kenthapadi_and_less_than_the_papers_setti
         d, epsilon=epsilon, delta=delta, distance=v * math.sqrt(m), max_sketch_dim=LARGEST, seed="x"
     )
     ours, _ = measured(plan.recommended, plan, z, FEWER_SEEDS)
-    kenthapadi = next(line for line in plan.configurations if "Kenthapadi" in line.label)
+    kenthapadi = best_of_kenthapadi(d, plan.situation)
     theirs, spread = measured(kenthapadi, plan, z, FEWER_SEEDS)
     assert spread < 0.03
     assert (theirs / ours) ** 2 > 5
@@ -141,9 +150,9 @@ def test_the_whole_useful_range_as_predicted(d, epsilon, times):
     # Useful: distances of 7ρ/ε and more, with room for the best size. Every prediction is held to its protocol elsewhere.
     plan = al.plan(d, epsilon=epsilon, delta=1e-6, distance=times / epsilon, max_sketch_dim=2**16)
     assert plan.resolvable
-    for line in plan.configurations:
-        if "Kenthapadi" in line.label:
-            assert (line.relative_error / plan.recommended.relative_error) ** 2 > 5
+    if d is not None and d * 64 <= LARGEST_DENSE:
+        kenthapadi = best_of_kenthapadi(d, plan.situation)
+        assert (kenthapadi.relative_error / plan.recommended.relative_error) ** 2 > 5
     assert all(
         line.relative_error > plan.recommended.relative_error for line in papers_own(d, plan.situation)
     )

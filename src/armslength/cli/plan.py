@@ -84,7 +84,7 @@ def plan(
     """Choose the settings before any privacy is spent: predicts how accurate they are, and whether it can work.
 
     Give the size of the data (--input-dim, --open-vocabulary or --record), the privacy (--epsilon), and how far apart the groups are
-    (--distance, or --people with --contribution). Every transform and noise, at its best size, is ranked by its exact error.
+    (--distance, or --people with --contribution). Transforms and noises, each at its best size, are ranked by exact error.
     The best is recommended, and written as a protocol with -o.
 
     With --by shape the plan is about mixes: it says which differences will be seen, what chance and noise hide, and what would

@@ -57,7 +57,7 @@ def needs_of(situation: SizeSituation, every_option: Sequence[Option]) -> Needs:
 
 
 def _larger_limit(situation: SizeSituation) -> int | None:
-    """The next larger size limit that would be enough, for transforms that need no scan; None if none is up to 2^20."""
+    """The next larger size limit that would be enough; None if none is up to 2^20."""
     limit = situation.max_sketch_dim
     most = min(_LARGEST_LIMIT, situation.input_dim or _LARGEST_LIMIT)
     while limit < most:
@@ -68,7 +68,6 @@ def _larger_limit(situation: SizeSituation) -> int | None:
             for family in families(larger)
             if family.sizes[-1] <= limit
             for option in options(replace(family, sizes=family.sizes[-_LAST_SIZES:]), larger)
-            if not option.transform.scan_work
         ]
         if any(line.is_resolved for line in predict(candidates, larger)):
             return limit

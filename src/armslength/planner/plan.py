@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from armslength.checks import one_of
 from armslength.errors import NotResolvableError, ParameterError
-from armslength.planner.families import HISTOGRAM, families
+from armslength.planner.families import families
 from armslength.planner.needs import Needs, needs_of
 from armslength.planner.plan_page import curves_of, page_text, reasons_for, refusal, summary
 from armslength.planner.predictions import Configuration, options, predict, smallest_resolved_distance
@@ -45,7 +45,7 @@ _COLUMNS = pa.schema(
         "noise": pa.string(),
         **dict.fromkeys(("relative_error", "relative_error_high"), pa.float64()),
         **dict.fromkeys(("smallest_distance", "failure_bound"), pa.float64()),
-        **dict.fromkeys(("is_choice", "is_exact", "is_recommended"), pa.bool_()),
+        **dict.fromkeys(("is_choice", "is_recommended"), pa.bool_()),
     }
 )
 
@@ -57,8 +57,8 @@ class Plan(Result):
     Attributes:
         situation: What was asked.
         configurations: All configurations, the most accurate first.
-        recommended: The recommended one. Among those within a percent of the best, pure DP comes first, then an exact
-            sensitivity, then the smallest sketch. If nothing can be resolved, it is the best one.
+        recommended: The recommended one. Among those within a percent of the best, pure DP comes first, then the
+            smallest sketch. If nothing can be resolved, it is the best one.
         needs: What would be enough, if nothing can be resolved; else None.
         seed: The public seed of `protocol`.
         usual: The best one for distances alone, if it must explain items too; else None.
@@ -248,17 +248,17 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
 def _size_plan(situation: SizeSituation, seed: str) -> Plan:
     every_option = [option for family in families(situation) for option in options(family, situation)]
     lines, usual = list(predict(every_option, situation)), None
-    if situation.explain is not None:
-        choices = [line for line in _best_of_each(lines, situation) if line.is_choice and line.has_upper_end]
-        usual = min(choices, key=lambda line: line.relative_error, default=None)
-        every_option = [option for option in every_option if situation.explains(option.transform)]
-        if not every_option:
-            raise NotResolvableError(situation.cannot_explain)
-        lines = [line for line in lines if situation.explains(line.option.transform)]
     if not lines:
         raise NotResolvableError(
             "cannot be resolved: all noise would be out of range; take a larger epsilon or a coarser resolution"
         )
+    if situation.explain is not None:
+        choices = [line for line in _best_of_each(lines, situation) if line.is_choice and line.has_upper_end]
+        usual = min(choices, key=lambda line: line.relative_error, default=None)
+        every_option = [option for option in every_option if situation.explains(option.transform)]
+        lines = [line for line in lines if situation.explains(line.option.transform)]
+        if not any(line.is_choice for line in lines):
+            raise NotResolvableError(situation.cannot_explain)
     best = _best_of_each(lines, situation)
     recommended = recommended_of(best, lines, situation)
     ranked = sorted([*best, recommended], key=lambda line: line.relative_error)
@@ -269,7 +269,7 @@ def _size_plan(situation: SizeSituation, seed: str) -> Plan:
 def recommended_of(
     best: Sequence[Configuration], lines: Sequence[Configuration], situation: SizeSituation
 ) -> Configuration:
-    """Among those within a percent of the best: pure DP, then an exact sensitivity, then the smallest sketch, then the least work.
+    """Among those within a percent of the best: pure DP, then the smallest sketch, then the least work.
 
     Args:
         best: The best line of each family.
@@ -285,8 +285,7 @@ def recommended_of(
         enough = min(_NEARLY_EQUAL * least_error, max(least_error, 1.0))
         near = [line for line in choices if line.relative_error <= enough]
     else:
-        exact = [line for line in choices if line.is_exact] or choices
-        near = [min(exact, key=lambda line: (line.failure_bound or 0.0, line.relative_error))]
+        near = [min(choices, key=lambda line: (line.failure_bound or 0.0, line.relative_error))]
         enough = near[0].relative_error
     good = [
         line for line in lines if line.relative_error <= enough and line.has_upper_end and line.meets_target
@@ -303,12 +302,11 @@ def recommended_of(
         smallest,
         key=lambda line: (
             line.noise != "laplace",
-            not line.is_exact,
             # No projection is simpler than one that hardly compresses.
-            not (line.baseline == HISTOGRAM and line.sketch_dim <= _HARDLY_LARGER * least),
+            not (line.is_histogram and line.sketch_dim <= _HARDLY_LARGER * least),
             not line.option.transform.cheap_per_event,
             line.sketch_dim,
-            matrix_work(line.option.transform, situation.neighbors.norm, line.option.family.noise_site),
+            matrix_work(line.option.transform, situation.neighbors.norm, "output"),
             line.relative_error,
         ),
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from armslength.errors import plural
 from armslength.estimates.item_intervals import typical_reach
-from armslength.planner.families import HISTOGRAM, KENTHAPADI, families
+from armslength.planner.families import families
 from armslength.planner.needs import Needs, offers
 from armslength.planner.predictions import Configuration, options, predict
 from armslength.planner.situation import ITEM_ERROR, KEPT, USUAL_DELTA
@@ -25,7 +25,6 @@ WIDTH = 100
 _MOST_LEADING = 6
 _TEXT_COLUMNS = ("", "configuration", "noise")
 _EPSILONS = 25
-_BASELINES = {HISTOGRAM: "the noisy histogram", KENTHAPADI: "Kenthapadi et al. at its own best size"}
 _WORTH_A_DELTA = 1.1
 _REACH = 10.0  # times the ε of the plan, up and down
 
@@ -124,7 +123,7 @@ def reasons_for(plan: "Plan") -> list[str]:
         )
     else:
         reasons += _with_delta(plan)
-    reasons += [*_size_reasons(plan), *_baseline_reasons(plan)]
+    reasons += [*_size_reasons(plan), *_histogram_reasons(plan)]
     if plan.resolvable and best.failure_bound is not None and situation.target is not None:
         reasons.append(
             f"an error above {situation.target.distortion:g} of the squared distance has a probability of at most "
@@ -167,11 +166,11 @@ def curves_of(plan: "Plan") -> PlanCurves:
     situation, center = plan.situation, float(plan.situation.epsilon)
     steps = [_REACH ** (2 * i / (_EPSILONS - 1) - 1) for i in range(_EPSILONS)]
     others = [replace(situation, epsilon=Fraction(f"{center * step:.6g}")) for step in steps]
-    lines = [plan.recommended, *_baselines(plan)]
+    histogram = [] if (line := _histogram(plan)) is None else [line]
     by_size: dict[str, list[tuple[float, float]]] = {}
     by_epsilon: dict[str, list[tuple[float, float]]] = {}
-    for family in (line.option.family for line in lines):
-        name = f"{family.baseline or family.label}, {family.noise.capitalize()}"
+    for family in (line.option.family for line in (plan.recommended, *histogram)):
+        name = f"{family.label}, {family.noise.capitalize()}"
         sizes = options(family, situation)
         by_size[name] = [(line.sketch_dim, line.relative_error) for line in predict(sizes, situation)]
         errors = [[line.relative_error for line in predict(sizes, there)] for there in others]
@@ -250,7 +249,7 @@ def _error_reason(plan: "Plan") -> str:
 
 def _size_reasons(plan: "Plan") -> list[str]:
     best, situation = plan.recommended, plan.situation
-    if best.baseline == HISTOGRAM or situation.neighbors.norm == "l2":
+    if best.is_histogram or situation.neighbors.norm == "l2":
         return []
     if situation.explain is not None:
         return ["size and sparsity are the best for distances of those that can explain the items"]
@@ -267,28 +266,23 @@ def _size_reasons(plan: "Plan") -> list[str]:
     return [f"more coordinates{more} would carry more noise, fewer would lose more to the projection"]
 
 
-def _baselines(plan: "Plan") -> list[Configuration]:
-    """The best line of each other baseline."""
-    names = [name for name in _BASELINES if name != plan.recommended.baseline]
-    firsts = (next((line for line in plan.configurations if line.baseline == name), None) for name in names)
-    return [line for line in firsts if line is not None]
+def _histogram(plan: "Plan") -> Configuration | None:
+    """The noisy histogram with its better noise, if another is recommended."""
+    if plan.recommended.is_histogram:
+        return None
+    return next((line for line in plan.configurations if line.is_histogram), None)
 
 
-def _baseline_reasons(plan: "Plan") -> list[str]:
-    """How the variance of the baselines compares."""
-    reasons, error = [], plan.recommended.relative_error
-    for line in _baselines(plan) if error > 0 else []:
-        ratio, size = (line.relative_error / error) ** 2, f"{8 * line.sketch_dim:,} bytes"
-        if ratio >= 1:
-            reasons.append(
-                f"{_BASELINES[line.baseline]} has {number_text(ratio)} times the variance ({size})"
-            )
-        else:
-            too_large = "" if line.is_choice else ", beyond the size limit"
-            reasons.append(
-                f"{_BASELINES[line.baseline]} has {ratio:.2g} of the variance, at {size}{too_large}"
-            )
-    return reasons
+def _histogram_reasons(plan: "Plan") -> list[str]:
+    """How the variance of the noisy histogram compares."""
+    line, error = _histogram(plan), plan.recommended.relative_error
+    if line is None or error == 0:
+        return []
+    ratio, size = (line.relative_error / error) ** 2, f"{8 * line.sketch_dim:,} bytes"
+    if ratio >= 1:
+        return [f"the noisy histogram has {number_text(ratio)} times the variance ({size})"]
+    too_large = "" if line.is_choice else ", beyond the size limit"
+    return [f"the noisy histogram has {ratio:.2g} of the variance, at {size}{too_large}"]
 
 
 def _lines_on_page(plan: "Plan") -> list[Configuration]:
@@ -296,7 +290,7 @@ def _lines_on_page(plan: "Plan") -> list[Configuration]:
     lines: list[Configuration] = []
     kinds = set()
     for line in plan.configurations:
-        kind = line.option.transform.name, line.option.family.noise_site, line.baseline
+        kind = line.option.transform.name
         if line is plan.recommended or kind not in kinds or len(lines) < _MOST_LEADING:
             lines.append(line)
         kinds.add(kind)
@@ -307,7 +301,7 @@ def _cells(line: Configuration, *, is_recommended: bool) -> dict[str, str]:
     """One line of the table."""
     return {
         "": "*" if is_recommended else "" if line.is_choice else "-",
-        "configuration": line.label + ("" if line.is_exact else " ~"),
+        "configuration": line.label,
         "k": f"{line.sketch_dim:,}",
         "noise": line.noise,
         "error": error_text(line.relative_error),
@@ -320,14 +314,14 @@ def _cells(line: Configuration, *, is_recommended: bool) -> dict[str, str]:
 def _footnotes(plan: "Plan") -> list[str]:
     low, high = plan.situation.distances.low, plan.situation.distances.high
     notes = (
-        f"* {'recommended' if plan.resolvable else 'the best there is'}; - too large; ~ for a median matrix, scanned exactly when it is made. "
+        f"* {'recommended' if plan.resolvable else 'the best there is'}; - too large. "
         f"error: standard error of the squared distance at distance {number_text(low)}, at high: at {number_text(high)}. "
         f"smallest: the distance at which that error is 100%. {len(plan.configurations)} configurations in all."
     )
     if plan.situation.input_dim is None:
         notes += " Transforms with a fixed input_dim are left out for an open vocabulary."
     if not plan.situation.delta:
-        notes += " Gaussian noise (Kenthapadi et al., noise on the input) needs a delta above 0."
+        notes += " Gaussian noise needs a delta above 0."
     return textwrap.wrap(notes, WIDTH)
 
 

@@ -18,6 +18,7 @@ from armslength.planner.families import Family
 from armslength.planner.situation import Situation, SizeSituation, bounded_sensitivity
 from armslength.privacy.calibration import gaussian_scale
 from armslength.protocol.protocol import Protocol
+from armslength.transforms.identity import Identity
 from armslength.transforms.transform import Transform
 
 _REFERENCE_SENSITIVITY = 2**20  # a squared sensitivity: σ is proportional to its root
@@ -29,9 +30,8 @@ class Option:
     """One size of a family, and its sensitivity: ℓ1 for Laplace, ℓ2 for Gaussian noise."""
 
     family: Family
-    transform: Transform  # under some seed
+    transform: Transform  # under some seed; they all have this sensitivity
     sensitivity: float
-    is_exact: bool  # whether every seed has this sensitivity
 
 
 @dataclass(frozen=True)
@@ -49,15 +49,14 @@ class Configuration:
     smallest_distance: float  # whose square is as large as its standard error
     failure_bound: float | None  # proved bound on missing the target, over all pairs; None without a target
     is_choice: bool  # may be recommended: within the size limit
-    is_exact: bool  # holds for every seed; otherwise for a median matrix
     has_upper_end: bool  # whether intervals have useful upper ends; without them it is not recommended
-    meets_target: bool  # or there is none; a bound for a median matrix guarantees nothing
+    meets_target: bool  # or there is none
     curve: VarianceCurve
 
     @property
-    def baseline(self) -> str:
-        """Its usual name, if it is a baseline; else empty."""
-        return self.option.family.baseline
+    def is_histogram(self) -> bool:
+        """Whether nothing is projected."""
+        return isinstance(self.option.transform, Identity)
 
     @property
     def is_resolved(self) -> bool:
@@ -68,32 +67,24 @@ class Configuration:
         """The protocol of this configuration."""
         family = self.option.family
         transform = family.build(sketch_dim=self.sketch_dim, seed=seed)
-        return situation.protocol_of(
-            transform, self.noise, noise_site=family.noise_site, max_norm=family.max_norm
-        )
+        return situation.protocol_of(transform, self.noise, max_norm=family.max_norm)
 
 
 def options(family: Family, situation: Situation) -> list[Option]:
     """All sizes of a family, with their sensitivities."""
     transforms = (family.build(sketch_dim=size, seed="plan") for size in family.sizes)
     return [
-        Option(
-            family,
-            each,
-            *sensitivity_of(situation.protocol, each, family.noise, family.noise_site, family.max_norm),
-        )
+        Option(family, each, sensitivity_of(situation.protocol, each, family.noise, family.max_norm))
         for each in transforms
     ]
 
 
-def sensitivity_of(
-    protocol: Protocol, transform: Transform, noise: str, noise_site: str, max_norm: Fraction | None
-) -> tuple[float, bool]:
-    """The sensitivity that this noise is calibrated to, in integer units, and whether every seed has it."""
+def sensitivity_of(protocol: Protocol, transform: Transform, noise: str, max_norm: Fraction | None) -> float:
+    """The sensitivity that this noise is calibrated to, in integer units."""
     if max_norm is not None:
-        return bounded_sensitivity(protocol, transform, max_norm), True
-    of_one, is_exact = transform.typical_sensitivity(protocol.neighbors.norm, noise, noise_site)
-    return math.sqrt(protocol.neighbors.radius_squared) * of_one, is_exact
+        return bounded_sensitivity(protocol, transform, max_norm)
+    of_one, _ = transform.typical_sensitivity(protocol.neighbors.norm, noise, "output")
+    return math.sqrt(protocol.neighbors.radius_squared) * of_one
 
 
 def calibrated_law(noise: str, sensitivity: float, epsilon: Fraction, delta: Fraction) -> Law | None:
@@ -113,7 +104,7 @@ def predict(options: Iterable[Option], situation: SizeSituation) -> Iterator[Con
         if law is None:
             continue
         pair = Cumulants(2 * law.cumulants.k2, 2 * law.cumulants.k4)
-        curve = curve_of(transform, family.noise_site, step, pair)
+        curve = curve_of(transform, "output", step, pair)
         failure = None
         if target is not None:
             unit = step**2 * float(transform.scale_squared)
@@ -129,9 +120,8 @@ def predict(options: Iterable[Option], situation: SizeSituation) -> Iterator[Con
             smallest_distance=smallest_distance(curve),
             failure_bound=failure,
             is_choice=transform.sketch_dim <= situation.max_sketch_dim,
-            is_exact=option.is_exact,
             has_upper_end=has_upper_end(curve.a, situation.pairs),
-            meets_target=target is None or target.is_promised(failure, is_exact=option.is_exact),
+            meets_target=failure is None or target is None or failure <= target.failure_probability,
             curve=curve,
         )
 

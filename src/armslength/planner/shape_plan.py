@@ -86,7 +86,7 @@ class ShapeSituation(Situation):
         if coefficients is None or not has_upper_end(coefficients[0], self.pairs):
             return None
         max_norm = usual_max_norm(self.protocol, transform) if noise == "gaussian" else None
-        sensitivity, _ = sensitivity_of(self.protocol, transform, noise, "output", max_norm)
+        sensitivity = sensitivity_of(self.protocol, transform, noise, max_norm)
         delta = self.delta * (1 - self.margin_share)  # margins may take their share of it
         law = calibrated_law(noise, sensitivity, self.epsilon * (1 - share - self.margin_share), delta)
         if law is None or not self.neighbors.radius / of_totals <= LARGEST_SCALE:

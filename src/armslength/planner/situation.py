@@ -45,10 +45,6 @@ class Target:
     distortion: float
     failure_probability: float
 
-    def is_promised(self, failure_bound: float | None, *, is_exact: bool) -> bool:
-        """Whether a bound guarantees this target. A bound for a median matrix is a prediction and guarantees nothing."""
-        return is_exact and failure_bound is not None and failure_bound <= self.failure_probability
-
 
 @dataclass(frozen=True)
 class Situation:

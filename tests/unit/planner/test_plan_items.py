@@ -69,6 +69,8 @@ def test_a_limit_that_is_too_small_is_refused_with_what_it_takes():
         with pytest.raises(al.NotResolvableError, match="larger sketch"):
             al.plan(**known, explain=300, max_sketch_dim=500)
         assert al.plan(**known, explain=20, max_sketch_dim=500).protocol.transform.sketch_dim <= 500
+        with pytest.raises(al.NotResolvableError, match="larger sketch"):  # the histogram alone would do
+            al.plan(5000, **known, explain=500, max_sketch_dim=1000)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, "300", True, 2**30])
