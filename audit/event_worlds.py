@@ -18,6 +18,7 @@ from attacks.membership import log_likelihoods
 from numpy.typing import NDArray
 
 import armslength as al
+from armslength.protocol.margins import margin_table
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -176,7 +177,8 @@ class Attacker:
 
     def _codes(self, items: Sequence[str]) -> list[int]:
         margins = self._story.protocol.margins
-        return [] if margins is None else margins.codes(list(items)).tolist()
+        table = margin_table(None, margins)  # of prefixes, which the protocol has
+        return [] if margins is None or table is None else margins.codes(list(items), table).tolist()
 
     def _counted(self, cells: Iterable[Cell], groups: Iterable[int]) -> Integers:
         """What a person in these cells and groups adds to the margins of a block; sketches are 0."""

@@ -82,11 +82,9 @@ def best_size(noise: str, contribution: int, squared_distance: float) -> tuple[i
     lines = [
         line
         for line in plan.configurations
-        if line.option is not None
-        and line.noise == noise
-        and (noise == "laplace" or line.option.family.max_norm)
+        if line.noise == noise and (noise == "laplace" or line.option.family.max_norm)
     ]
-    return lines[0].sketch_dim, lines[0].std_error ** 2
+    return lines[0].sketch_dim, (lines[0].relative_error * squared_distance) ** 2
 
 
 def measured(events: Events, contribution: int, releases: int) -> dict[str, float]:

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from armslength.estimates.distances import squared_norms as squared_norms
     from armslength.estimates.distances import valid_squared_distances as valid_squared_distances
     from armslength.estimates.estimate import Estimate as Estimate
-    from armslength.estimates.known_norms import squared_distances_with_norms as squared_distances_with_norms
     from armslength.estimates.products import cosines as cosines
     from armslength.estimates.products import inner_products as inner_products
     from armslength.estimates.shapes import shape_cosines as shape_cosines
@@ -92,7 +91,6 @@ _HOME = {
         "estimates.contribution_quantiles": "ContributionQuantiles",
         "estimates.distances": "distances squared_distances squared_norms valid_squared_distances",
         "estimates.estimate": "Estimate",
-        "estimates.known_norms": "squared_distances_with_norms",
         "estimates.products": "cosines inner_products",
         "estimates.shapes": "shape_cosines shape_distances totals",
         "ingest.sources": "Source",

@@ -72,7 +72,6 @@ NAMES = [
     "shape_distances",
     "sketch_in_clear",
     "squared_distances",
-    "squared_distances_with_norms",
     "squared_norms",
     "totals",
     "valid_squared_distances",

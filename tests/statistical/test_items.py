@@ -214,18 +214,3 @@ def test_shares_with_coarse_totals():
         wanted = truth[list(map(int, answer.items))]
         misses += bool(((wanted < answer.lower) | (wanted > answer.upper)).any())
     check_bound(misses, trials, ERROR)
-
-
-def test_dense_matrices():
-    counts = zipf(300)
-    truth = counts[1] - counts[0]
-    for kind in (al.SignJL, al.GaussianJL):
-        trials, misses = 60, 0
-        for trial in range(trials):
-            transform = kind(input_dim=300, sketch_dim=256, seed=f"items {trial}")
-            rows = released(counts, transform, epsilon=10, delta="1e-6", noise="gaussian")
-            answer = al.explain_items(rows["a"], rows["b"], range(20), level=1 - ERROR)
-            wanted = truth[list(map(int, answer.items))]
-            misses += bool(((wanted < answer.lower) | (wanted > answer.upper)).any())
-            assert answer.verdict[0] != "no difference found"
-        check_bound(misses, trials, ERROR)

@@ -34,9 +34,6 @@ RESULTS = {
     "cosines": al.cosines(ROWS),
     "shapes": al.shape_distances(ROWS),
     "totals": al.totals(ROWS),
-    "known norms": al.squared_distances_with_norms(
-        ROWS, LATER, np.full(4, 1e5), np.full(4, 1e5), planned_distance=70
-    ),
     "part": al.distances(ROWS)["clinic 1"],
     "nearest": al.nearest(ROWS, count=2),
     "clusters": al.cluster(ROWS),

@@ -176,13 +176,7 @@ Exit code 3: the distances cannot be resolved; the last line says what would be 
 @click.option("--distortion", type=float, help="α: the error may be at most α times the squared distance …")
 @click.option("--failure-probability", type=float, help="… except with probability β, over all pairs.")
 @click.option(
-    "--density", type=float, help="The share of coordinates that are not zero, for the predicted cost."
-)
-@click.option(
     "--pairs", type=int, help="Instead of --parties: how many pairs are to hold together.  [default: 1]"
-)
-@click.option(
-    "--binary", is_flag=True, help="Vectors hold 0 and 1, and one unit is one bit: adds randomized response."
 )
 @click.option("--plot", type=FILE, help="Write error against size and ε to .svg or .png.")
 @OVERWRITE
@@ -195,7 +189,7 @@ def plan(
     """Choose the settings before any privacy is spent: predicts how accurate they are, and whether it can work.
 
     Give the size of the data (--input-dim, --open-vocabulary or --record), the privacy (--epsilon), and how far apart the groups are
-    (--distance, or --people with --contribution). Every transform and noise, at its best size, is ranked by its exact error.
+    (--distance, or --people with --contribution). Transforms and noises, each at its best size, are ranked by exact error.
     The best is recommended, and written as a protocol with -o.
 
     With --by shape the plan is about mixes: it says which differences will be seen, what chance and noise hide, and what would

@@ -58,23 +58,6 @@ class Rule(Interface):
         """(lower, upper) of each estimate."""
 
 
-class Approximate:
-    """A rule whose variance is itself an estimate: nothing is guaranteed."""
-
-    value: Floats
-
-    @property
-    def variance(self) -> Floats:
-        """The formula, at the estimates."""
-        raise NotImplementedError
-
-    def interval(self, level: Level) -> Bounds:
-        """value ± z·√variance."""
-        one_of("method of an approximate interval", level.method, METHODS[:1])
-        reach = -ndtri(level.tail) * np.sqrt(self.variance)
-        return self.value - reach, self.value + reach
-
-
 def pair_intervals(model: ErrorModel, noises: PairNoises, value: Floats, level: Level) -> Bounds:
     """(lower, upper) of ‖z‖² for rows or pairs, each by the law of its noise.
 

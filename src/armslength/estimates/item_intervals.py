@@ -23,7 +23,6 @@ from armslength.transforms.transform import Transform
 _NINE_OF_TEN = 1.2816  # standard deviations
 _ROUNDING = 1e-12  # of error rates
 _STEPS = 256  # of a lattice, to a standard deviation of noise
-_ENTRIES = 1 << 22  # of a dense matrix at a time
 _FEW_SHARED = 4  # bins to an item, from which on few items share one
 _ENOUGH_BINS = 1000  # in a block, to make a long list short
 _FEW = 10  # bins to an item of a long list that one block has made short
@@ -60,15 +59,9 @@ def item_intervals(rows: Sequence[Sketches], items: Any, error: float) -> ItemIn
         return _by_noise(numbers, _places(transform, items), _largest_noise(rows), error)
     if transform.item_blocks is not None:
         return _by_bins(numbers, _places(transform, items), *transform.item_blocks, error)
-    if transform.has_independent_entries and len(rows) == 1:
-        return _by_signs(numbers[0], transform, items, error)
-    if transform.has_independent_entries:
-        raise ParameterError(
-            f"by must be 'size' for items of {transform.name}, got 'shape'; it takes SparseJL or Identity"
-        )
     raise ParameterError(
-        f"transform must be SparseJL in blocks, Identity, SignJL or GaussianJL to tell items apart, got {transform.name}: "
-        "too little of it is random for intervals of single items"
+        f"transform must be SparseJL in blocks or Identity to tell items apart, got {transform.name}; "
+        "plan the next release with --explain"
     )
 
 
@@ -225,30 +218,6 @@ def _refusal(count: int, coordinates: int, blocks: int, factor: int, error: floa
         f"{what} take more bins, got {coordinates // blocks} in each of {blocks} blocks; "
         f"list fewer items, or plan the next release with --explain {count}"
     )
-
-
-def _by_signs(numbers: Floats, transform: Transform, items: Any, error: float) -> ItemIntervals:
-    """Entries aᵢ are independent and symmetric, so ⟨aᵢ, r⟩ of the rest r = w − zᵢaᵢ is a sum with fair signs.
-
-    By Hoeffding |⟨aᵢ, r⟩|² ≤ t²·Σ aᵢ²r², except with probability 2e^(−t²/2): a quadratic inequality in zᵢ.
-    """
-    listed = list(items)
-    square = 2 * math.log(2 * len(listed) / error)
-    parts = []
-    step = max(1, _ENTRIES // len(numbers))
-    for start in range(0, len(listed), step):
-        columns: Any = transform.columns(listed[start : start + step])
-        a = np.asarray(columns.toarray() if hasattr(columns, "toarray") else columns, dtype=np.float64)
-        first, own = numbers @ a, (a**2).sum(axis=0)
-        lead = own**2 - square * (a**4).sum(axis=0)
-        middle = own * first - square * (numbers @ a**3)
-        last = first**2 - square * (numbers**2 @ a**2)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            root = np.sqrt(np.maximum(middle**2 - lead * last, 0.0))
-            ends = [np.where(lead > 0, (middle + sign * root) / lead, sign * np.inf) for sign in (-1, 1)]
-            parts.append((first / own, *ends))
-    value, lower, upper = map(np.concatenate, zip(*parts, strict=True))
-    return ItemIntervals(value, lower, upper, len(listed))
 
 
 def _largest_noise(rows: Sequence[Sketches]) -> PairNoise:

@@ -3,10 +3,12 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtri
 
+from armslength.checks import one_of
 from armslength.estimates.distances import checked_pair, pair_estimate, squared_norms
 from armslength.estimates.estimate import Estimate
-from armslength.estimates.intervals import Approximate, Bounds, Level, Rule
+from armslength.estimates.intervals import METHODS, Bounds, Level, Rule
 from armslength.estimates.pair_noise import Floats, PairNoises, shared_cumulants
 from armslength.sketches.sketches import Sketches
 from armslength.transforms.transform import ProductCoefficients
@@ -32,8 +34,8 @@ def inner_products(a: Sketches, b: Sketches | None = None) -> Estimate:
 
 
 @dataclass(frozen=True)
-class Product(Approximate):
-    """The rule of inner products."""
+class Product:
+    """The rule of inner products. Its variance is itself an estimate, so nothing is guaranteed."""
 
     coefficients: ProductCoefficients
     unit: float  # squared data units in a squared grid unit
@@ -54,6 +56,12 @@ class Product(Approximate):
         noise = of.linear * (kx * y + ky * x + 2 * inner * s2)
         own = of.norms * x * y + of.inner * inner**2
         return own + noise + of.own * kx * ky + of.shared * s2**2 + of.fourth * s4
+
+    def interval(self, level: Level) -> Bounds:
+        """value ± z·√variance."""
+        one_of("method of an approximate interval", level.method, METHODS[:1])
+        reach = -ndtri(level.tail) * np.sqrt(self.variance)
+        return self.value - reach, self.value + reach
 
 
 def cosines(a: Sketches, b: Sketches | None = None) -> Estimate:

@@ -28,7 +28,6 @@ from armslength.estimates.pair_noise import Floats, noise_classes, scaled_pair_n
 from armslength.estimates.shape_law import ShapeLaw, ShapeRows
 from armslength.estimates.variance import ErrorModel, VarianceCurve
 from armslength.laws import Cumulants, DiscreteLaplace
-from armslength.protocol.protocol import Protocol
 from armslength.sketches.sketches import Sketches
 
 COUNTS_NOTE = "about the mixes (each row divided by its released total) of the people counted"
@@ -66,7 +65,7 @@ def squared_shape_distances(
     left, right = checked_pair(a, b)
     shapes = _Shapes(left, right, beyond_chance=beyond_chance)
     law = shapes.law()
-    rule = Shape(law, shapes.box, shapes.shared, shapes.totals)
+    rule = Shape(law, shapes.box, shapes.shared)
     value = law.value
     value[shapes.shared] = shapes.box.divided.value[shapes.shared]
     quantity = f"squared shape distances{' beyond chance' if beyond_chance else ''}"
@@ -90,9 +89,7 @@ def shape_cosines(a: Sketches, b: Sketches | None = None, *, beyond_chance: bool
     value = np.clip(law.inner, least, 1.0)
     value[~has_length] = np.nan
     value[shapes.shared] = np.where(shapes.is_equal, 1.0, np.nan)
-    rule = Likeness(
-        value, law, opposite, norms[0], norms[1], shapes.shared, shapes.is_equal, shapes.totals, has_length
-    )
+    rule = Likeness(value, law, opposite, norms[0], norms[1], shapes.shared, shapes.is_equal, shapes.totals)
     quantity = f"shape cosines{' beyond chance' if beyond_chance else ''}"
     return pair_estimate(quantity, value, (left, right), rule, within=b is None, note=shapes.note())
 
@@ -113,7 +110,7 @@ class _Shapes:
         self.sides = (rows, rows if right is left else self._rows(right, theirs))
         noises = scaled_pair_noises(left, right, (1 / mine.total, 1 / theirs.total))
         divided = [
-            Rows(side.divided(part), np.zeros(len(part)))
+            Rows((part.values + part.offsets[:, None]) / side.total[:, None], np.zeros(len(part)))
             for side, part in zip(self.totals, (left, right), strict=True)
         ]
         value = debiased_squares(self.model, divided[0], divided[1], noises)
@@ -171,7 +168,7 @@ class _Shapes:
         notes = [question_note(beyond_chance=self.beyond_chance)]
         level = Level(_DOUBTFUL, METHODS[0])
         marks = [
-            zip(names, side.is_sure(level), strict=True)
+            zip(names, side.totals.is_sure(level), strict=True)
             for names, side in zip(self.labels, self.totals, strict=True)
         ]
         doubtful = list(dict.fromkeys(name for side in marks for name, is_sure in side if not is_sure))
@@ -206,15 +203,15 @@ def people_of(sketches: Sketches, total: Floats) -> tuple[Floats, Floats]:
 
 def are_sure(sides: "tuple[_Side, _Side]", level: Level) -> NDArray[np.bool_]:
     """Whether both totals of each pair are above 0, at this level and in any case nearly surely."""
-    rows, columns = (side.is_sure(Level(min(level.tail, _DOUBTFUL), level.method)) for side in sides)
+    tail = min(level.tail, _DOUBTFUL)
+    rows, columns = (side.totals.is_sure(Level(tail, level.method)) for side in sides)
     sure: NDArray[np.bool_] = np.logical_and.outer(rows, columns)
     return sure
 
 
 def has_sure_total(sketches: Sketches) -> NDArray[np.bool_]:
     """Whether each row's total is above 0: others have no shape."""
-    sure: NDArray[np.bool_] = _total_rule(sketches).interval(Level(_DOUBTFUL, METHODS[0]))[0] > 0
-    return sure
+    return _total_rule(sketches).is_sure(Level(_DOUBTFUL, METHODS[0]))
 
 
 def totals(sketches: Sketches) -> Estimate:
@@ -236,14 +233,11 @@ def _total_rule(sketches: Sketches) -> "Total":
     unit = float(sketches.protocols[0].resolution)
     value = sketches.totals.astype(np.float64) * unit
     terms = list(map(sketches.noises.terms, range(len(sketches))))
-    noises = tuple(tuple((_total_law(protocol), abs(factor)) for protocol, factor in row) for row in terms)
+    noises = tuple(
+        tuple((protocol.total_law, abs(factor)) for protocol, factor in row if protocol.total_law is not None)
+        for row in terms
+    )
     return Total(value, noises, unit)
-
-
-def _total_law(protocol: Protocol) -> DiscreteLaplace:
-    if protocol.total_law is None:
-        raise TypeError("sketches with totals have a law of their totals' noise")
-    return protocol.total_law
 
 
 @dataclass(frozen=True)
@@ -269,6 +263,10 @@ class Total:
         reach = self.unit * np.array([reaches[row] for row in self.noises])
         return self.value - reach, self.value + reach
 
+    def is_sure(self, level: Level) -> NDArray[np.bool_]:
+        """Whether each total is above 0, at this level."""
+        return np.asarray(self.interval(level)[0] > 0)
+
 
 @dataclass(frozen=True)
 class _Side:
@@ -282,16 +280,6 @@ class _Side:
     def of(cls, sketches: Sketches) -> "_Side":
         rule = _total_rule(sketches)
         return cls(np.where(rule.value > 0, rule.value, np.nan), rule, squared_norms(sketches).rule)
-
-    def divided(self, sketches: Sketches) -> Floats:
-        """The rows' numbers, divided by their totals."""
-        divided: Floats = (sketches.values + sketches.offsets[:, None]) / self.total[:, None]
-        return divided
-
-    def is_sure(self, level: Level) -> NDArray[np.bool_]:
-        """Whether each total is above 0, at this level."""
-        sure: NDArray[np.bool_] = self.totals.interval(level)[0] > 0
-        return sure
 
     def total_ratios(self, level: Level) -> Bounds:
         """(lower, upper) of 1/r = T̂/T; NaN where T may be 0."""
@@ -311,7 +299,6 @@ class Shape:
     law: ShapeLaw
     box: "Box"
     shared: tuple[NDArray[np.int64], NDArray[np.int64]]  # the pairs that have a noise in common
-    sides: tuple["_Side", "_Side"]
     variance: None = None
 
     def interval(self, level: Level) -> Bounds:
@@ -337,7 +324,7 @@ class Shape:
             if is_sampled:  # the box knows nothing of chance; a row against itself is 0 in any case
                 least, most = np.zeros_like(least), np.where(most == 0, 0.0, np.inf)
             lower, upper = np.where(boxes[0], least, lower), np.where(boxes[1], most, upper)
-        is_unknown = ~are_sure(self.sides, level) & (upper != 0)
+        is_unknown = ~are_sure((self.box.left, self.box.right), level) & (upper != 0)
         lower, upper = np.where(is_unknown, 0.0, lower), np.where(is_unknown, np.inf, upper)
         return np.nan_to_num(lower, nan=0.0, posinf=np.inf), np.nan_to_num(upper, nan=np.inf, posinf=np.inf)
 
@@ -354,7 +341,7 @@ class Likeness:
     Rows are divided by their estimated lengths, which are then taken as known: z = p/N, w = q/M.
     """
 
-    value: Floats
+    value: Floats  # NaN where a length is not above 0 as estimated
     law: ShapeLaw  # of ‖z−w‖²
     opposite: ShapeLaw  # of ‖z+w‖²
     rows: ShapeLaw  # of ‖z‖²
@@ -362,7 +349,6 @@ class Likeness:
     shared: tuple[NDArray[np.int64], NDArray[np.int64]]
     is_equal: NDArray[np.bool_]
     sides: "tuple[_Side, _Side] | None" = None  # None for a plan, where both are known
-    has_length: NDArray[np.bool_] | None = None  # whether both lengths are above 0 as estimated
     variance: None = None
 
     def interval(self, level: Level) -> Bounds:
@@ -373,8 +359,8 @@ class Likeness:
         (lower, least), (upper, most) = ends
         possible = 0.0 if self.law.rows.items.any() else -1.0
         lower, upper = np.fmax(np.fmax(lower, least), possible), np.fmin(np.fmin(upper, most), 1.0)
-        if self.sides is not None and self.has_length is not None:
-            is_known = self.has_length & are_sure(self.sides, level)
+        if self.sides is not None:
+            is_known = are_sure(self.sides, level) & ~np.isnan(self.value)
             lower, upper = np.where(is_known, lower, possible), np.where(is_known, upper, 1.0)
         lower[self.shared], upper[self.shared] = np.where(self.is_equal, 1.0, possible), 1.0
         return lower, upper
@@ -420,7 +406,6 @@ class Box:
     divided: Pair  # squared distances of rows divided by their released totals
     left: _Side
     right: _Side
-    variance: None = None
 
     def interval(self, level: Level) -> Bounds:
         """(lower, upper) over all true totals and norms; nothing is known where a total may be 0."""

@@ -29,18 +29,13 @@ def failure_bound(
     Guarantee: Chebyshev's inequality for the exact variance, and Markov's for the fourth power where the transform has a
     bound on that moment (hash functions of at least 8-wise independence). The law is that of each of the two parties.
     """
-    by_variance = chebyshev(curve, squared_distance, distortion)
+    by_variance = min(1.0, curve.at_point(squared_distance) / (distortion * squared_distance) ** 2)
     projection = transform.error_moments()
     if projection is None:
         return by_variance
     noise = pair_moments(law, unit_squared)
     fourth = fourth_moment(transform.sketch_dim, projection, noise, squared_distance)
     return min(by_variance, fourth / (distortion * squared_distance) ** 4)
-
-
-def chebyshev(curve: VarianceCurve, squared_distance: float, distortion: float) -> float:
-    """V(D)/(α·D)², at most 1: an upper bound on P(|estimate − D| > α·D) for any law of that variance."""
-    return min(1.0, curve.at_point(squared_distance) / (distortion * squared_distance) ** 2)
 
 
 def fourth_moment(

@@ -1,32 +1,25 @@
-"""What a plan chooses from: every transform, law and sparsity, each at every useful size."""
+"""What a plan chooses from: each transform that can be the best, with each law and sparsity, at every useful size.
 
-import math
+`GaussianJL`, `SignJL` and `FastJL` cannot: `HadamardJL` and `SparseJL` have no larger variance and no larger sensitivity.
+"""
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from itertools import product
 
-from armslength.planner.situation import SMALLEST_BOUNDED, Situation, usual_max_norm
-from armslength.transforms.dense_jl import GaussianJL, SignJL
-from armslength.transforms.fast_jl import DEFAULT_ENTRIES_PER_ROW, LARGEST_PUBLISHED, FastJL
-from armslength.transforms.hadamard_jl import (
-    LARGEST_PADDED_DIM,
-    LARGEST_SCANNED_DIM,
-    HadamardJL,
-    padded_dimension,
-)
+from armslength.planner.situation import SMALLEST_BOUNDED, SizeSituation, usual_max_norm
+from armslength.transforms.hadamard_jl import LARGEST_PADDED_DIM, HadamardJL, padded_dimension
 from armslength.transforms.identity import Identity
-from armslength.transforms.operator_norm import LARGEST_GRAM, LARGEST_SCAN, LARGEST_WORK
-from armslength.transforms.sparse_jl import CONSTRUCTIONS, LARGEST_DEALT, SparseJL
-from armslength.transforms.transform import LARGEST_DENSE, LARGEST_SKETCH_DIM, Transform
+from armslength.transforms.sparse_jl import LARGEST_DEALT, SparseJL
+from armslength.transforms.transform import LARGEST_SKETCH_DIM, Transform
 
-HISTOGRAM, KENTHAPADI, PAPERS_OWN = "noisy histogram", "Kenthapadi et al.", "the paper's own SJLT"
 SPARSITIES = (1, 2, 4, 8, 16, 32)
 _FOR_ITEMS = 3  # the fewest of which most can agree
 _SIZES_IN_AN_OCTAVE = 32
 # Under ℓ2 neighbors the noise is a step function of the fullest bin: bins of up to 64 coordinates are tried.
 _BIN_SIZES = range(1, 65)
-PAPERS_DISTORTION, PAPERS_FAILURE = 0.2, 0.05  # without a target: the most favorable usual choice
 
 
 @dataclass(frozen=True)
@@ -37,28 +30,21 @@ class Family:
     noise: str  # "laplace" or "gaussian"
     build: Callable[..., Transform]  # called as build(sketch_dim=size, seed=…)
     sizes: tuple[int, ...]  # rising
-    noise_site: str = "output"
     max_norm: Fraction | None = None  # of a bound in the sketch
-    baseline: str = ""  # its usual name, if it is a baseline
-    is_choice: bool = True  # whether it may be recommended; the others are for comparison
-    on_page: str = "leading"  # if it is among the best; or "always", or "never": another has the same numbers
 
 
-def families(situation: Situation) -> list[Family]:
+def families(situation: SizeSituation) -> list[Family]:
     """All families that the noise and the norm of this situation allow."""
-    d, limit = situation.input_dim, situation.max_sketch_dim
-    laws = ["laplace"] if situation.neighbors.norm == "l1" else []
-    laws += ["gaussian"] if situation.delta > 0 else []
-    is_l2 = situation.neighbors.norm == "l2"
-    sparsities = SPARSITIES if situation.explain is None else (*SPARSITIES, _FOR_ITEMS)
-    result = list(_sparse(d, limit, laws, sparsities, is_l2=is_l2))
+    d, limit, laws = situation.input_dim, situation.max_sketch_dim, situation.laws
+    result = list(_sparse(situation))
     if d is not None:
-        result += _dense(d, limit, laws, is_l2=is_l2)
+        if d <= LARGEST_PADDED_DIM:
+            build, sizes = partial(HadamardJL, input_dim=d), sizes_up_to(min(limit, padded_dimension(d)))
+            result += [Family("HadamardJL", law, build, sizes) for law in laws]
         if d <= LARGEST_SKETCH_DIM:
-            label, build = "Identity (noisy histogram)", partial(_identity, d)
-            result += [Family(label, law, build, (d,), baseline=HISTOGRAM, on_page="always") for law in laws]
-    result += [bounded for family in result for bounded in _bounded(family, situation)]
-    return [*result, *_papers_own(situation, laws)]
+            label, copy = "Identity (noisy histogram)", partial(_identity, d)
+            result += [Family(label, law, copy, (d,)) for law in laws]
+    return [*result, *(bounded for family in result for bounded in _bounded(family, situation))]
 
 
 def sizes_up_to(limit: int, multiple: int = 1) -> tuple[int, ...]:
@@ -75,31 +61,24 @@ def sizes_up_to(limit: int, multiple: int = 1) -> tuple[int, ...]:
     return tuple(sorted(size for size in multiples if size <= limit))
 
 
-def _sparse(
-    d: int | None, limit: int, laws: list[str], sparsities: tuple[int, ...], *, is_l2: bool
-) -> Iterator[Family]:
-    """`SparseJL` in all its constructions. For ℓ2 neighbors, only where the operator norm can be computed."""
+def _sparse(situation: SizeSituation) -> Iterator[Family]:
+    """`SparseJL` in blocks. Under ℓ2 neighbors balanced bins have the smallest operator norm of all."""
+    d, limit, is_l2 = situation.input_dim, situation.max_sketch_dim, situation.neighbors.norm == "l2"
     most = limit if d is None else min(limit, d)
-    steps = () if d is None or not is_l2 else tuple(-(-d // bin_size) for bin_size in _BIN_SIZES)
-    for construction in CONSTRUCTIONS:
-        for s in sparsities:
-            if s > most or (construction == "graph" and s == 1):
-                continue  # with one entry a column, graph and block are the same
-            if construction == "balanced" and (d is None or d * s > LARGEST_DEALT):
-                continue
-            if is_l2 and d is not None and (s > 1 or construction == "block") and d * s**2 > LARGEST_SCAN:
-                continue
-            sizes = sizes_up_to(most if s == 1 or not is_l2 else min(most, LARGEST_GRAM), s)
-            if s == 1:
-                sizes = tuple(sorted({*sizes, *(size for size in steps if size <= most)}))
-            for law in laws:
-                build = partial(SparseJL, input_dim=d, sparsity=s, construction=construction)
-                # The numbers of "graph" are those of "block".
-                on_page = "never" if construction == "graph" else "leading"
-                yield Family(f"SparseJL {construction}, s={s}", law, build, sizes, on_page=on_page)
+    sparsities = SPARSITIES if situation.explain is None else (*SPARSITIES, _FOR_ITEMS)
+    kinds = [("balanced", 1)] if is_l2 else product(("block", "balanced"), sparsities)
+    for construction, s in kinds:
+        if s > most or (construction == "balanced" and (d is None or d * s > LARGEST_DEALT)):
+            continue
+        sizes = {*sizes_up_to(most, s)}
+        if is_l2 and d is not None:
+            sizes |= {size for size in (-(-d // bin_size) for bin_size in _BIN_SIZES) if size <= most}
+        build = partial(SparseJL, input_dim=d, sparsity=s, construction=construction)
+        label, rising = f"SparseJL {construction}, s={s}", tuple(sorted(sizes))
+        yield from (Family(label, law, build, rising) for law in situation.laws)
 
 
-def _bounded(family: Family, situation: Situation) -> Iterator[Family]:
+def _bounded(family: Family, situation: SizeSituation) -> Iterator[Family]:
     """The family with a bound in the sketch, at the sizes where that is offered; more entries in a column serve a target alone."""
     if family.noise == "gaussian":
         largest = family.build(sketch_dim=family.sizes[-1], seed="plan")
@@ -108,57 +87,6 @@ def _bounded(family: Family, situation: Situation) -> Iterator[Family]:
             sizes = tuple(size for size in family.sizes if size >= min(SMALLEST_BOUNDED, largest.sketch_dim))
             label = f"{family.label}, max_norm {float(max_norm):g}"
             yield replace(family, label=label, sizes=sizes, max_norm=max_norm)
-
-
-def _dense(d: int, limit: int, laws: list[str], *, is_l2: bool) -> Iterator[Family]:
-    """The transforms that need a fixed input dimension that is not too large."""
-    fits_dense = tuple(size for size in sizes_up_to(limit) if size * d <= LARGEST_DENSE)
-    if is_l2:
-        most = min(LARGEST_GRAM, math.isqrt(LARGEST_WORK // d))
-        fits_dense = tuple(size for size in fits_dense if size <= most)
-    if d <= LARGEST_PADDED_DIM:
-        padded = padded_dimension(d)
-        fits_fast = tuple(
-            size
-            for size in fits_dense
-            if size * padded <= LARGEST_DENSE
-            and size * min(padded, DEFAULT_ENTRIES_PER_ROW) <= LARGEST_PUBLISHED
-            and padded <= LARGEST_SCANNED_DIM
-        )
-        fast = partial(FastJL, input_dim=d)
-        for law in laws:
-            hadamard = partial(HadamardJL, input_dim=d)
-            yield Family("HadamardJL", law, hadamard, sizes_up_to(min(limit, padded)), on_page="always")
-            if fits_fast:
-                yield Family("FastJL, noise on the output", law, fast, fits_fast, on_page="always")
-        if "gaussian" in laws and fits_fast:
-            label = "FastJL, noise on the input"
-            yield Family(label, "gaussian", fast, fits_fast, noise_site="input", on_page="always")
-    if fits_dense:
-        for law in laws:
-            baseline = KENTHAPADI if law == "gaussian" else ""
-            label = f"GaussianJL ({KENTHAPADI})" if baseline else "GaussianJL"
-            gaussian = partial(GaussianJL, input_dim=d)
-            yield Family(label, law, gaussian, fits_dense, baseline=baseline, on_page="always")
-            for construction in ("dense", "sparse"):
-                build = partial(SignJL, input_dim=d, construction=construction)
-                yield Family(f"SignJL {construction} (Achlioptas)", law, build, fits_dense)
-
-
-def _papers_own(situation: Situation, laws: list[str]) -> Iterator[Family]:
-    """The paper's SJLT at its own k = ln(1/β)/α² and s = ln(1/β)/α, with every hidden constant 1."""
-    target = situation.target
-    distortion = PAPERS_DISTORTION if target is None else min(target.distortion, 0.5)
-    failure = PAPERS_FAILURE if target is None else min(target.failure_probability, 0.5)
-    s = max(1, math.ceil(math.log(1 / failure) / distortion))
-    k = s * math.ceil(math.log(1 / failure) / distortion**2 / s)
-    is_l2 = situation.neighbors.norm == "l2"
-    if k > (LARGEST_GRAM if is_l2 else LARGEST_SKETCH_DIM):
-        return  # too large to build
-    build = partial(SparseJL, input_dim=situation.input_dim, sparsity=s, construction="block")
-    for law in laws:
-        label = f"{PAPERS_OWN}, α={distortion:g}, β={failure:g}"
-        yield Family(label, law, build, (k,), baseline=PAPERS_OWN, is_choice=False, on_page="always")
 
 
 def _identity(d: int, *, sketch_dim: int, seed: str) -> Transform:  # noqa: ARG001  # called like the others

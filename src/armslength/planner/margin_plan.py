@@ -13,14 +13,13 @@ from armslength.checks import integer
 from armslength.errors import ParameterError, plural
 from armslength.estimates.prevalence import Prevalence, difference_limits
 from armslength.laws import DiscreteLaplace, Law
-from armslength.planner.needs import LARGEST_EPSILON, rounded_up, smallest
-from armslength.planner.situation import LARGEST_COUNT
+from armslength.planner.needs import enough_epsilon, enough_people, offers
+from armslength.planner.plan_page import share_table
 from armslength.privacy.calibration import laplace_scale
 from armslength.privacy.exact_numbers import exact_number
 from armslength.protocol.margins import Margins, checked_margin_bounds, checked_margins
 from armslength.protocol.neighbors import margin_sensitivity
 from armslength.protocol.protocol import Protocol
-from armslength.results import table_lines
 
 SHARES = tuple(map(Fraction, ("0.1", "0.15", "0.2", "0.25", "0.3")))
 PREVALENCE = 0.2  # of the item groups that a plan speaks of, on average over both parties
@@ -103,12 +102,16 @@ class MarginPlan:
 
     def table(self) -> list[str]:
         """What is seen, by bound and share."""
-        rows = dict[int, dict[str, Any]]()
-        for each in self.settings:
-            text = "-" if each.seen is None else f"{100 * each.seen:.2g}"
-            row = rows.setdefault(each.contribution, {"item groups of a person": str(each.contribution)})
-            row[f"{100 * float(each.share):g} %"] = f"*{text}" if each is self.recommended else text
-        return table_lines(list(rows.values()), ())
+        texts = ["-" if each.seen is None else f"{100 * each.seen:.2g}" for each in self.settings]
+        return share_table(
+            "Points of difference in prevalence that are seen, by how many item groups of a person count and share of ε for margins "
+            "(-: above 40):",
+            "item groups of a person",
+            [
+                (str(each.contribution), each.share, text, each is self.recommended)
+                for each, text in zip(self.settings, texts, strict=True)
+            ],
+        )
 
 
 def points(difference: float) -> str:
@@ -148,9 +151,7 @@ def margin_plan(
         raise ParameterError(
             "margins or item_groups must be given, got both; give --margins or --item-groups, not both"
         )
-    most = protocol.contribution
-    if most is None:
-        raise ParameterError("contribution must go with margins: how many items of one person count?")
+    most = protocol.contribution or 1
     count = integer("item_groups", len(listed.names) if listed else item_groups, at_least=2, at_most=_MOST)
     bounds = _bounds(protocol, listed, count, margin_contribution)
     tail = (1 - _LEVEL) / 2 / count
@@ -187,15 +188,9 @@ def _needs(protocol: Protocol, people: int, seen: Callable[..., float | None]) -
         def is_seen(change: dict[str, bool] = change, **changes: Any) -> bool:
             return (seen(**change, **changes) or math.inf) <= WANTED
 
-        epsilon = smallest(
-            float(protocol.epsilon), LARGEST_EPSILON, lambda value: is_seen(epsilon=rounded_up(value, 2))
-        )
-        more = smallest(
-            float(people), LARGEST_COUNT, lambda value: is_seen(people=math.ceil(rounded_up(value, 2)))
-        )
-        offers = [f"{math.ceil(rounded_up(more, 2)):,} people in each party"] if more else []
-        offers += [f"ε = {float(rounded_up(epsilon, 2)):g}"] if epsilon else []
-        texts.append(" or ".join(offers) or "more than any ε up to 1000")
+        epsilon = enough_epsilon(protocol.epsilon, lambda value: is_seen(epsilon=value))
+        more = enough_people(people, lambda value: is_seen(people=value))
+        texts.append(" or ".join(offers(epsilon, more)) or "more than any ε up to 1000")
     row = " (where people have one row each, it costs nothing)" if protocol.record is not None else ""
     return texts[0] + "".join(f"; with --one-group{row} {text}" for text in texts[1:])
 

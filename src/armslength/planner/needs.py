@@ -4,11 +4,18 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from typing import Any
 
 from armslength.planner.families import families
-from armslength.planner.predictions import Option, failure_of, has_upper_end, options, predict
-from armslength.planner.situation import LARGEST_DISTANCE, Distances, Situation, people_for
+from armslength.planner.predictions import Option, options, predict
+from armslength.planner.situation import (
+    LARGEST_COUNT,
+    LARGEST_DISTANCE,
+    Distances,
+    SizeSituation,
+    people_for,
+)
+from armslength.privacy.exact_numbers import WEAK_EPSILON
 
 LARGEST_EPSILON = 1000.0
 _STEP = 4  # every fourth size is close enough
@@ -26,35 +33,32 @@ class Needs:
     sketch_dim: int | None  # the size limit, a power of two times the present one
 
 
-def needs_of(situation: Situation, every_option: Sequence[Option]) -> Needs:
+def needs_of(situation: SizeSituation, every_option: Sequence[Option]) -> Needs:
     """The needs, by bisection: errors fall as ε and the distance grow."""
     limit = situation.max_sketch_dim
-    choices = [each for each in every_option if each.family.is_choice and each.transform.sketch_dim <= limit]
+    choices = [each for each in every_option if each.transform.sketch_dim <= limit]
     sample = [
         option
         for number, option in enumerate(choices)
         if number % _STEP == 0 or option.transform.sketch_dim == option.family.sizes[-1]
     ]
-    distance = situation.distances.low
-    resolves = partial(is_resolved, sample, situation)
-    epsilon = smallest(
-        float(situation.epsilon), LARGEST_EPSILON, lambda value: resolves(rounded_up(value, 2), distance)
-    )
-    enough = smallest(distance, LARGEST_DISTANCE, partial(resolves, situation.epsilon))
+
+    def resolves(**changes: Any) -> bool:
+        return any(line.is_resolved for line in predict(sample, replace(situation, **changes)))
+
+    epsilon = enough_epsilon(situation.epsilon, lambda value: resolves(epsilon=value))
+    low = situation.distances.low
+    distance = smallest(low, LARGEST_DISTANCE, lambda value: resolves(distances=Distances(value, value)))
     people = None
-    if situation.distances.people is not None and enough is not None:
-        people = people_for(enough, situation.fields["contribution"], situation.input_dim)
-    return Needs(
-        None if epsilon is None else float(rounded_up(epsilon, 2)),
-        None if enough is None else float(rounded_up(enough, 3)),
-        people,
-        _larger_limit(situation),
-    )
+    if situation.people is not None and distance is not None:
+        people = people_for(distance, situation.protocol.contribution or 1, situation.input_dim)
+    far = None if distance is None else float(rounded_up(distance, 3))
+    return Needs(epsilon, far, people, _larger_limit(situation))
 
 
-def _larger_limit(situation: Situation) -> int | None:
-    """The next larger size limit that would be enough, for transforms that need no scan; None if none is up to 2^20."""
-    limit, distance = situation.max_sketch_dim, situation.distances.low
+def _larger_limit(situation: SizeSituation) -> int | None:
+    """The next larger size limit that would be enough; None if none is up to 2^20."""
+    limit = situation.max_sketch_dim
     most = min(_LARGEST_LIMIT, situation.input_dim or _LARGEST_LIMIT)
     while limit < most:
         limit = min(2 * limit, most)
@@ -62,30 +66,31 @@ def _larger_limit(situation: Situation) -> int | None:
         candidates = [
             option
             for family in families(larger)
-            if family.is_choice and family.sizes[-1] <= limit
+            if family.sizes[-1] <= limit
             for option in options(replace(family, sizes=family.sizes[-_LAST_SIZES:]), larger)
-            if not option.transform.scan_work
         ]
-        if is_resolved(candidates, larger, situation.epsilon, distance):
+        if any(line.is_resolved for line in predict(candidates, larger)):
             return limit
     return None
 
 
-def is_resolved(
-    candidates: Sequence[Option], situation: Situation, epsilon: Fraction, distance: float
-) -> bool:
-    """Whether an option has upper ends, a standard error below the squared distance, and meets the target if there is one."""
-    there = replace(situation, distances=Distances(distance, distance))
-    for option in candidates:
-        prediction = predict(option, there, epsilon)
-        if prediction is None or prediction.relative_error(distance) > 1:
-            continue
-        if not has_upper_end(prediction.curve.a, situation.pairs):
-            continue
-        failure = failure_of(option, prediction, there)
-        if there.target is None or there.target.is_promised(failure, is_exact=option.is_exact):
-            return True
-    return False
+def enough_epsilon(epsilon: Fraction, holds: Callable[[Fraction], bool]) -> float | None:
+    """The smallest larger ε for which a monotone condition holds, to two digits; None if there is none up to 1000."""
+    value = smallest(float(epsilon), LARGEST_EPSILON, lambda value: holds(rounded_up(value, 2)))
+    return None if value is None else float(rounded_up(value, 2))
+
+
+def enough_people(people: int, holds: Callable[[int], bool]) -> int | None:
+    """The same for a number of people, up to 2^40."""
+    value = smallest(float(people), LARGEST_COUNT, lambda value: holds(math.ceil(rounded_up(value, 2))))
+    return None if value is None else math.ceil(rounded_up(value, 2))
+
+
+def offers(epsilon: float | None, people: int | None) -> list[str]:
+    """Either in words."""
+    weak = " (a weak promise)" if (epsilon or 0) > WEAK_EPSILON else ""
+    of_epsilon = [] if epsilon is None else [f"ε = {epsilon:g}{weak}"]
+    return of_epsilon + ([] if people is None else [f"{people:,} people in each party"])
 
 
 def smallest(start: float, most: float, holds: Callable[[float], bool]) -> float | None:

@@ -3,62 +3,48 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from itertools import groupby
 from typing import Any, Literal, overload
 
 import pyarrow as pa
 
-from armslength.checks import number, one_of
+from armslength.checks import one_of
 from armslength.errors import NotResolvableError, ParameterError
-from armslength.planner.families import HISTOGRAM, families
+from armslength.planner.families import families
 from armslength.planner.needs import Needs, needs_of
 from armslength.planner.plan_page import curves_of, page_text, reasons_for, refusal, summary
-from armslength.planner.predictions import (
-    Configuration,
-    Option,
-    Prediction,
-    configuration_of,
-    failure_of,
-    has_upper_end,
-    options,
-    predict,
-    randomized_response,
-    smallest_resolved_distance,
-)
-from armslength.planner.shape_plan import ShapePlan, ShapeSituation, shape_plan
+from armslength.planner.predictions import Configuration, options, predict, smallest_resolved_distance
+from armslength.planner.shape_plan import ShapePlan, shape_plan, shape_situation
 from armslength.planner.situation import (
-    Situation,
-    cannot_explain,
+    SizeSituation,
     checked_explain,
     checked_pairs,
-    checked_settings,
+    checked_people,
     checked_target,
     distances_of_interest,
-    explains,
+    smallest_transform,
 )
 from armslength.plots import plan_figure, write_figure
-from armslength.privacy.exact_numbers import exact_number, weakness
+from armslength.privacy.exact_numbers import exact_number
 from armslength.protocol.protocol import Protocol
 from armslength.randomness.seeds import checked_seed
 from armslength.results import Result
 from armslength.threads import cached_attribute
+from armslength.transforms.transform import checked_input_dim
 
 # Errors within a percent count as equal; then less data, less trust and less work decide.
 _NEARLY_EQUAL = 1.01
 _HARDLY_LARGER = 1.25
+_CHOSEN = frozenset(("noise", "noise_site", "max_norm", "dropped_bits", "item_weights"))
 _PRINTED = ["label", "sketch_dim", "noise", "relative_error", "smallest_distance", "is_recommended"]
 _COLUMNS = pa.schema(
     {
         "label": pa.string(),
         "sketch_dim": pa.int64(),
-        **dict.fromkeys(("noise", "guarantee"), pa.string()),
-        **dict.fromkeys(
-            ("relative_error", "relative_error_high", "std_error", "std_error_high"), pa.float64()
-        ),
-        "smallest_distance": pa.float64(),
-        **dict.fromkeys(("bytes", "additions", "set_up"), pa.int64()),
-        "failure_bound": pa.float64(),
-        **dict.fromkeys(("is_choice", "is_exact", "is_recommended"), pa.bool_()),
+        "noise": pa.string(),
+        **dict.fromkeys(("relative_error", "relative_error_high"), pa.float64()),
+        **dict.fromkeys(("smallest_distance", "failure_bound"), pa.float64()),
+        **dict.fromkeys(("is_choice", "is_recommended"), pa.bool_()),
     }
 )
 
@@ -70,14 +56,14 @@ class Plan(Result):
     Attributes:
         situation: What was asked.
         configurations: All configurations, the most accurate first.
-        recommended: The recommended one. Among those within a percent of the best, pure DP comes first, then an exact
-            sensitivity, then the smallest sketch. If nothing can be resolved, it is the best one.
+        recommended: The recommended one. Among those within a percent of the best, pure DP comes first, then the
+            smallest sketch. If nothing can be resolved, it is the best one.
         needs: What would be enough, if nothing can be resolved; else None.
         seed: The public seed of `protocol`.
         usual: The best one for distances alone, if it must explain items too; else None.
     """
 
-    situation: Situation
+    situation: SizeSituation
     configurations: tuple[Configuration, ...]
     recommended: Configuration
     needs: Needs | None
@@ -97,9 +83,7 @@ class Plan(Result):
     @property
     def weakness(self) -> str:
         """Why the promise of the recommended configuration would be weak; empty if it is not."""
-        situation = self.situation
-        delta = situation.delta if self.recommended.noise == "gaussian" else Fraction(0)
-        return weakness(situation.epsilon, delta, situation.distances.people)
+        return self.situation.weakness(self.recommended.noise)
 
     @cached_attribute
     def protocol(self) -> Protocol:
@@ -163,22 +147,6 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
     delta: Any = 0,
     distance: Any = None,
     people: int | None = None,
-    contribution: int | None = None,
-    count: str | None = None,
-    one_group: bool = False,
-    radius: Any = None,
-    relation: str = "add_remove",
-    norm: str = "l1",
-    unit: str = "",
-    resolution: Any = 1,
-    on_grid: bool | None = None,
-    changed_entries: int | None = None,
-    value_range: Any = None,
-    items: str = "string",
-    vocabulary: Any = None,
-    record: Any = None,
-    record_pairs: Any = (),
-    total_share: Any = 0,
     margins: Any = None,
     item_groups: int | None = None,
     margin_share: Any = 0,
@@ -186,15 +154,14 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
     max_sketch_dim: int | None = None,
     distortion: float | None = None,
     failure_probability: float | None = None,
-    density: float | None = None,
     parties: int | None = None,
     pairs: int | None = None,
-    binary: bool = False,
     by: str = "size",
     beyond_chance: bool = False,
     concentration: float | None = None,
     explain: int | None = None,
     seed: str | None = None,
+    **settings: Any,
 ) -> Plan | ShapePlan:
     """The best settings for these distances, by exact error. It needs no data and spends no privacy.
 
@@ -207,22 +174,6 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
         delta: δ; 0 for pure DP alone.
         distance: The distances of interest, a number or (low, high), in data units.
         people: How many people a group has, instead of distance; needs `contribution`.
-        contribution: The most items that one person contributes; it sets the radius.
-        count: What event tables count: "people" or "events", for the protocol.
-        one_group: Whether each person counts in one group only, for the protocol.
-        radius: How far one unit of protection can move the data, in data units.
-        relation: "add_remove" or "replace".
-        norm: "l1", or "l2" for whole vectors in a ball: replacing one of norm at most r is radius=2r.
-        unit: The unit of protection in words, for the protocol.
-        resolution: The step of the grid: 1 for counts, a power of two, or "auto".
-        on_grid: Whether all data are multiples of the resolution.
-        changed_entries: How many entries one unit can change, for data off the grid.
-        value_range: The public range of a coordinate, for the protocol.
-        items: "string" or "int64", for the protocol.
-        vocabulary: The names of all coordinates, for the protocol.
-        record: What becomes of each column of a table with one row for each person; it sets the contribution.
-        record_pairs: Pairs of these columns.
-        total_share: The share of ε for the total of each row, so that shapes can be compared.
         margins: With by="shape": public groups of items, as for the protocol.
         item_groups: Instead: how many there will be, with (other), where they are not listed yet. Then there is no protocol.
         margin_share: The share of ε for margins; 0 lets the plan choose it.
@@ -230,10 +181,8 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
         max_sketch_dim: The largest sketch to recommend; None for 4096, or as many numbers as `explain` takes, up to 65,536.
         distortion: α of a Johnson-Lindenstrauss target |estimate − D| ≤ α·D for the squared distance D.
         failure_probability: β, how often that may fail, over all pairs.
-        density: The share of coordinates that are not zero, for the predicted cost.
         parties: How many parties are compared, all pairs together.
         pairs: How many pairs must hold together, instead of parties; 1 if neither is given.
-        binary: Whether vectors are binary and one unit is one bit; adds randomized response for comparison.
         by: "size" for distances of counts, "shape" for those of mixes: then the result is a `ShapePlan`, from `people` and
             `contribution`, and total_share=0 lets the plan choose the share.
         beyond_chance: With by="shape": whether questions will be about the populations behind the people counted.
@@ -242,29 +191,30 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
         explain: How many listed items `al.explain_items` will be asked about: the sketch is made for that, and the plan says what it
             costs for distances.
         seed: The public seed of the protocol; None makes a new one.
+        settings: What else the protocol has, as for `al.Protocol`: contribution, or radius, relation, norm ("l2" for whole vectors
+            in a ball: replacing one of norm at most r is radius=2r) and resolution; count, one_group, unit, items, vocabulary,
+            record, record_pairs, total_share, on_grid, changed_entries, value_range.
     """
-    fields: dict[str, Any] = {
-        "contribution": contribution,
-        "count": count,
-        "one_group": one_group,
-        "radius": radius,
-        "relation": relation,
-        "norm": norm,
-        "unit": unit,
-        "resolution": resolution,
-        "on_grid": on_grid,
-        "changed_entries": changed_entries,
-        "value_range": value_range,
-        "items": items,
-        "vocabulary": vocabulary,
-        "record": record,
-        "record_pairs": record_pairs,
-        "total_share": total_share,
-    }
-    dimension, protocol = checked_settings(input_dim, epsilon, delta, fields, binary=binary)
-    fields["contribution"] = protocol.contribution
+    for name in _CHOSEN.intersection(settings):
+        raise ParameterError(
+            f"{name} must be left out of a plan, which chooses it or cannot predict it, got one"
+        )
+    dimension = None if input_dim is None else checked_input_dim(input_dim)
+    protocol = Protocol(
+        smallest_transform(dimension, settings.get("norm")), epsilon=epsilon, delta=delta, **settings
+    )
     listed, largest = checked_explain(explain, max_sketch_dim, dimension)
-    pair_count = checked_pairs(parties, pairs)
+    known: dict[str, Any] = {
+        "input_dim": dimension,
+        "protocol": protocol,
+        "epsilon": protocol.epsilon,
+        "delta": protocol.delta,
+        "people": None if people is None else checked_people(people),
+        "pairs": checked_pairs(parties, pairs),
+        "max_sketch_dim": largest,
+        "explain": listed,
+        "fields": settings,
+    }
     about_margins = {
         "margins": margins,
         "item_groups": item_groups,
@@ -273,25 +223,12 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
     }
     if one_of("by", by, ("size", "shape")) == "shape":
         unused = {"distance": distance, "distortion": distortion, "failure_probability": failure_probability}
-        for name in (
-            name for name, value in (unused | {"binary": binary or None}).items() if value is not None
-        ):
+        for name in (name for name, value in unused.items() if value is not None):
             raise ParameterError(
                 f'{name} must be left out with by="shape", got one; pass people and contribution'
             )
-        of_shapes = ShapeSituation.of(
-            dimension,
-            protocol,
-            fields,
-            people,
-            pairs=pair_count,
-            max_sketch_dim=largest,
-            beyond_chance=beyond_chance,
-            concentration=concentration,
-            explain=listed,
-            margins=about_margins,
-        )
-        return shape_plan(of_shapes, checked_seed(seed))
+        mixes = shape_situation(known, concentration, about_margins, beyond_chance=beyond_chance)
+        return shape_plan(mixes, checked_seed(seed))
     if (
         beyond_chance
         or exact_number("margin_share", margin_share)
@@ -300,128 +237,93 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
         raise ParameterError(
             'by must be "shape" with beyond_chance, concentration or margins, got "size"; add --by shape'
         )
-    situation = Situation(
-        input_dim=dimension,
-        epsilon=protocol.epsilon,
-        delta=protocol.delta,
-        protocol=protocol,
-        neighbors=protocol.neighbors,
-        radius=float(protocol.radius),
-        resolution=float(protocol.resolution),
-        distances=distances_of_interest(distance, people, protocol.contribution, dimension),
-        max_sketch_dim=largest,
-        target=checked_target(distortion, failure_probability),
-        density=None if density is None else number("density", density, above=0.0, at_most=1.0),
-        pairs=pair_count,
-        total_share=protocol.total_share,
-        binary=binary,
-        fields=fields,
-        explain=listed,
+    distances = distances_of_interest(distance, known["people"], protocol.contribution, dimension)
+    situation = SizeSituation(
+        **known, distances=distances, target=checked_target(distortion, failure_probability)
     )
-    public_seed = checked_seed(seed)
-    options_by_family = [options(family, situation) for family in families(situation)]
-    usual = None
-    if listed is not None:
-        usual = _usual(options_by_family, situation)
-        options_by_family = [
-            kept for each in options_by_family if (kept := [o for o in each if explains(o.transform, listed)])
-        ]
-        if not options_by_family:
-            raise NotResolvableError(cannot_explain(listed, largest))
-    best = [pair for each in options_by_family if (pair := _best_option(each, situation)) is not None]
-    if not best:
+    return _size_plan(situation, checked_seed(seed))
+
+
+def _size_plan(situation: SizeSituation, seed: str) -> Plan:
+    every_option = [option for family in families(situation) for option in options(family, situation)]
+    lines, usual = list(predict(every_option, situation)), None
+    if not lines:
         raise NotResolvableError(
             "cannot be resolved: all noise would be out of range; take a larger epsilon or a coarser resolution"
         )
-    lines = [configuration_of(*pair, situation) for pair in best]
-    recommended = recommended_of(lines, options_by_family, situation)
-    others = [line for line in (randomized_response(situation),) if line is not None]
-    ranked = sorted([*lines, *others, recommended], key=lambda line: line.relative_error)
-    needs = None
-    if (
-        recommended.relative_error > 1
-        or not recommended.has_upper_end
-        or not meets_target(recommended, situation)
-    ):
-        needs = needs_of(situation, [option for each in options_by_family for option in each])
-    return Plan(situation, tuple(dict.fromkeys(ranked)), recommended, needs, public_seed, usual)
-
-
-def _usual(options_by_family: Sequence[Sequence[Option]], situation: Situation) -> Configuration | None:
-    """The most accurate configuration for distances alone, of usual size."""
-    best = [pair for each in options_by_family if (pair := _best_option(each, situation)) is not None]
-    lines = [configuration_of(*pair, situation) for pair in best]
-    choices = [line for line in lines if line.is_choice and line.has_upper_end]
-    return min(choices, key=lambda line: line.relative_error, default=None)
+    if situation.explain is not None:
+        choices = [line for line in _best_of_each(lines, situation) if line.is_choice and line.has_upper_end]
+        usual = min(choices, key=lambda line: line.relative_error, default=None)
+        every_option = [option for option in every_option if situation.explains(option.transform)]
+        lines = [line for line in lines if situation.explains(line.option.transform)]
+        if not any(line.is_choice for line in lines):
+            raise NotResolvableError(situation.cannot_explain)
+    best = _best_of_each(lines, situation)
+    recommended = recommended_of(best, lines, situation)
+    ranked = sorted([*best, recommended], key=lambda line: line.relative_error)
+    needs = None if recommended.is_resolved else needs_of(situation, every_option)
+    return Plan(situation, tuple(dict.fromkeys(ranked)), recommended, needs, seed, usual)
 
 
 def recommended_of(
-    lines: Sequence[Configuration], options_by_family: Sequence[Sequence[Option]], situation: Situation
+    best: Sequence[Configuration], lines: Sequence[Configuration], situation: SizeSituation
 ) -> Configuration:
-    """Among those within a percent of the best: pure DP, then an exact sensitivity, then the smallest sketch, then the least work."""
-    choices = [line for line in lines if line.is_choice]
+    """Among those within a percent of the best: pure DP, then the smallest sketch, then the least work.
+
+    Args:
+        best: The best line of each family.
+        lines: All lines.
+        situation: What was asked.
+    """
+    choices = [line for line in best if line.is_choice]
     choices = [line for line in choices if line.has_upper_end] or choices
-    if any(meets_target(line, situation) for line in choices):
-        choices = [line for line in choices if meets_target(line, situation)]
-        best = min(line.relative_error for line in choices)
+    if any(line.meets_target for line in choices):
+        choices = [line for line in choices if line.meets_target]
+        least_error = min(line.relative_error for line in choices)
         # A smaller sketch must not make resolvable distances unresolvable.
-        enough = min(_NEARLY_EQUAL * best, max(best, 1.0))
+        enough = min(_NEARLY_EQUAL * least_error, max(least_error, 1.0))
         near = [line for line in choices if line.relative_error <= enough]
     else:
-        exact = [line for line in choices if line.is_exact] or choices
-        near = [min(exact, key=lambda line: (line.failure_bound or 0.0, line.relative_error))]
+        near = [min(choices, key=lambda line: (line.failure_bound or 0.0, line.relative_error))]
         enough = near[0].relative_error
-    smallest = [_smallest_option(line, options_by_family, enough, situation) for line in near]
+    good = [
+        line for line in lines if line.relative_error <= enough and line.has_upper_end and line.meets_target
+    ]
+    smallest = [
+        next(
+            (each for each in good if _family(each) == _family(line) and each.sketch_dim < line.sketch_dim),
+            line,
+        )
+        for line in near
+    ]
     least = min(line.sketch_dim for line in smallest)
     return min(
         smallest,
         key=lambda line: (
             line.noise != "laplace",
-            not line.is_exact,
             # No projection is simpler than one that hardly compresses.
-            not (line.baseline == HISTOGRAM and line.sketch_dim <= _HARDLY_LARGER * least),
-            line.option is None or not line.option.transform.cheap_per_event,
+            not (line.is_histogram and line.sketch_dim <= _HARDLY_LARGER * least),
+            not line.option.transform.cheap_per_event,
             line.sketch_dim,
-            line.set_up + (line.additions or 0),
+            sum(line.option.transform.setup_operations(situation.neighbors.norm, "output").values()),
             line.relative_error,
         ),
     )
 
 
-def meets_target(line: Configuration, situation: Situation) -> bool:
-    """Whether a line meets the target, if there is one."""
-    target = situation.target
-    return target is None or target.is_promised(line.failure_bound, is_exact=line.is_exact)
+def _family(line: Configuration) -> tuple[str, str]:
+    return line.label, line.noise
 
 
-def _best_option(options: Sequence[Option], situation: Situation) -> tuple[Option, Prediction] | None:
-    """The option with the smallest error at the smallest distance; of those with upper ends that meet the target, if any do."""
-    predicted = [(option, predict(option, situation, situation.epsilon)) for option in options]
-    possible = [(option, prediction) for option, prediction in predicted if prediction is not None]
-    if not possible:
-        return None
-    low = situation.distances.low
-    bounded = [pair for pair in possible if has_upper_end(pair[1].curve.a, situation.pairs)]
-    possible = bounded or possible
-    if situation.target is not None:
-        failures = [failure_of(option, prediction, situation) or 0.0 for option, prediction in possible]
-        limit = max(situation.target.failure_probability, min(failures))
-        possible = [pair for pair, failure in zip(possible, failures, strict=True) if failure <= limit]
-    return min(possible, key=lambda pair: pair[1].relative_error(low))
-
-
-def _smallest_option(
-    line: Configuration, options_by_family: Sequence[Sequence[Option]], enough: float, situation: Situation
-) -> Configuration:
-    """The smallest option of the line's family with at most this error."""
-    family = None if line.option is None else line.option.family
-    for option in (option for each in options_by_family if each[0].family is family for option in each):
-        if option.transform.sketch_dim >= line.sketch_dim:
-            break
-        prediction = predict(option, situation, situation.epsilon)
-        if prediction is None or prediction.relative_error(situation.distances.low) > enough:
-            continue
-        smaller = configuration_of(option, prediction, situation)
-        if smaller.has_upper_end and meets_target(smaller, situation):
-            return smaller
-    return line
+def _best_of_each(lines: Sequence[Configuration], situation: SizeSituation) -> list[Configuration]:
+    """Of each family the line with the smallest error; of those with upper ends that meet the target, if any do."""
+    best = []
+    for _, group in groupby(lines, _family):
+        sizes = list(group)
+        sizes = [line for line in sizes if line.has_upper_end] or sizes
+        if situation.target is not None:
+            least = min(line.failure_bound or 0.0 for line in sizes)
+            limit = max(situation.target.failure_probability, least)
+            sizes = [line for line in sizes if (line.failure_bound or 0.0) <= limit]
+        best.append(min(sizes, key=lambda line: line.relative_error))
+    return best

@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -10,30 +10,28 @@ from typing import Any
 
 import pyarrow as pa
 
-from armslength.checks import integer, number
-from armslength.errors import NotResolvableError, ParameterError
+from armslength.checks import number
+from armslength.errors import NotResolvableError, ParameterError, plural
 from armslength.estimates.item_intervals import typical_reach
-from armslength.laws import LARGEST_SCALE, SMALLEST_SCALE, DiscreteLaplace
-from armslength.planner.margin_plan import MarginPlan, margin_plan, points
-from armslength.planner.needs import LARGEST_EPSILON, rounded_up, smallest
-from armslength.planner.plan_page import WIDTH, explained, number_text, price_text
-from armslength.planner.predictions import has_upper_end, law_of, unit_sigma
+from armslength.laws import LARGEST_SCALE, DiscreteLaplace, Law
+from armslength.planner.margin_plan import NO_NOISE, MarginPlan, margin_plan, points
+from armslength.planner.needs import enough_epsilon, enough_people, offers
+from armslength.planner.plan_page import WIDTH, explained, number_text, share_table
+from armslength.planner.predictions import calibrated_law, has_upper_end, sensitivity_of
 from armslength.planner.situation import (
     ITEM_ERROR,
-    LARGEST_COUNT,
+    KEPT,
     USUAL_DELTA,
     USUAL_LARGEST,
-    bounded_sensitivity,
-    cannot_explain,
-    explains,
-    share_kept,
+    Situation,
+    checked_people,
     usual_max_norm,
 )
 from armslength.planner.typical_pair import Mix, TypicalPair
-from armslength.privacy.exact_numbers import WEAK_EPSILON, decimal_text, weakness
+from armslength.privacy.exact_numbers import decimal_text
 from armslength.protocol.neighbors import check_shares, total_law
 from armslength.protocol.protocol import Protocol
-from armslength.results import Result, table_lines
+from armslength.results import Result
 from armslength.threads import cached_attribute
 from armslength.transforms.identity import Identity
 from armslength.transforms.sparse_jl import LARGEST_DEALT, SparseJL
@@ -58,111 +56,89 @@ _COLUMNS = pa.schema(
 
 
 @dataclass(frozen=True)
-class ShapeSituation:
-    """What a plan for shapes is made for."""
+class ShapeSituation(Situation):
+    """What a plan by shape is made for."""
 
-    input_dim: int | None
     people: int  # of each party
     contribution: int
-    epsilon: Fraction
-    delta: Fraction
-    pairs: int
     mix: Mix
     beyond_chance: bool
-    max_sketch_dim: int
-    explain: int | None  # how many listed items will be asked about
     shares: tuple[Fraction, ...]
-    protocol: Protocol  # a small one with the same neighbors
-    fields: dict[str, Any]  # the other arguments of the protocol
-    margins: MarginPlan | None = None
-
-    @classmethod
-    def of(
-        cls, input_dim: int | None, protocol: Protocol, fields: dict[str, Any], people: Any, **known: Any
-    ) -> "ShapeSituation":
-        """The situation, checked; `margins` are the arguments of `margin_plan` about item groups."""
-        count = integer("people", people, at_least=1, at_most=LARGEST_COUNT)
-        if protocol.contribution is None or protocol.resolution != 1:
-            raise ParameterError('contribution must be given, and resolution 1, with by="shape"')
-        if not isinstance(known["beyond_chance"], bool):
-            raise ParameterError("beyond_chance must be True or False, got something else")
-        if known["beyond_chance"] and protocol.count != "people":
-            raise ParameterError('count must be "people" beyond chance, got "events"')
-        concentration = known.pop("concentration")
-        items = min(input_dim or _ITEMS, _MOST_ITEMS)
-        if concentration is None:
-            mix = Mix.zipf(items, protocol.contribution)
-        else:
-            share = number("concentration", concentration, above=1e-6, at_most=1.0)
-            if input_dim is None:
-                items = max(items, math.ceil(2 / share))
-            if share * items < 1:
-                raise ParameterError(
-                    f"concentration must be at least one over the number of items, got {share:g}"
-                )
-            mix = Mix.of_concentration(share, min(items, _MOST_ITEMS), protocol.contribution)
-        shares = (protocol.total_share,) if protocol.total_share else SHARES
-        margins = margin_plan(protocol, count, **known.pop("margins"))
-        if margins is not None:
-            check_shares(shares[0], margins.recommended.share, protocol.norm)
-            shares = tuple(share for share in shares if share + margins.recommended.share < 1)
-        return cls(
-            input_dim,
-            count,
-            protocol.contribution,
-            protocol.epsilon,
-            protocol.delta,
-            mix=mix,
-            shares=shares,
-            protocol=protocol,
-            fields=fields,
-            margins=margins,
-            **known,
-        )
+    margins: MarginPlan | None
 
     @property
     def margin_share(self) -> Fraction:
         """The share of ε for margins."""
         return Fraction(0) if self.margins is None else self.margins.recommended.share
 
-    @property
-    def tail(self) -> float:
-        """Of each end of an interval at 95 percent, over all pairs."""
-        return (1 - _LEVEL) / 2 / self.pairs
-
-    def max_norm(self, transform: Transform, noise: str) -> Fraction | None:
-        """That of Gaussian noise, where it is offered: it is never more than the contribution."""
-        return usual_max_norm(self.protocol, transform) if noise == "gaussian" else None
-
     def pair(
-        self, transform: Transform | None, noise: str = "laplace", share: Fraction = SHARES[0]
-    ) -> TypicalPair | None:
-        """A typical pair of parties, released like that, or without noise; None if the noise would be out of range."""
-        neighbors, for_sketches = self.protocol.neighbors, self.epsilon * (1 - share - self.margin_share)
-        delta = self.delta * (1 - self.margin_share)  # margins may take their share of it
-        unit = 1 / float(for_sketches) if noise == "laplace" else unit_sigma(for_sketches, delta)
-        max_norm = None if transform is None else self.max_norm(transform, noise)
-        sensitivity = math.sqrt(neighbors.radius_squared)
-        if transform is not None:
-            sensitivity *= transform.typical_sensitivity("l1", noise, "output")[0]
-        if transform is not None and max_norm is not None:
-            sensitivity = bounded_sensitivity(self.protocol, transform, max_norm)
-        scale = sensitivity * unit
-        if not scale <= LARGEST_SCALE or not neighbors.radius / (self.epsilon * share) <= LARGEST_SCALE:
+        self, transform: Transform | None, law: Law = NO_NOISE, totals: DiscreteLaplace | None = None
+    ) -> TypicalPair:
+        """A typical pair of parties, with this noise; None for the transform is without any."""
+        tail = (1 - _LEVEL) / 2 / self.pairs  # of each end of an interval at 95 percent, over all pairs
+        sizes = self.people, self.contribution, tail
+        return TypicalPair(self.mix, *sizes, self.beyond_chance, transform, law, totals)
+
+    def setting(self, transform: Transform, noise: str, share: Fraction) -> "ShapeSetting | None":
+        """This way to release; None if intervals would have no upper end, or if noise would be out of range."""
+        coefficients = transform.variance_coefficients
+        of_totals = self.epsilon * share
+        if coefficients is None or not has_upper_end(coefficients[0], self.pairs):
             return None
-        totals: DiscreteLaplace | None = (
-            None if transform is None else total_law(neighbors, self.epsilon * share)
-        )
-        return TypicalPair(
-            self.mix,
-            self.people,
-            self.contribution,
-            self.tail,
-            self.beyond_chance,
-            transform,
-            law_of(noise, max(scale, SMALLEST_SCALE)),
-            totals,
-        )
+        max_norm = usual_max_norm(self.protocol, transform) if noise == "gaussian" else None
+        sensitivity = sensitivity_of(self.protocol, transform, noise, max_norm)
+        delta = self.delta * (1 - self.margin_share)  # margins may take their share of it
+        law = calibrated_law(noise, sensitivity, self.epsilon * (1 - share - self.margin_share), delta)
+        if law is None or not self.neighbors.radius / of_totals <= LARGEST_SCALE:
+            return None
+        pair = self.pair(transform, law, total_law(self.neighbors, of_totals))
+        return ShapeSetting(transform, noise, share, pair, pair.seen_from(), max_norm)
+
+
+def shape_situation(
+    known: dict[str, Any], concentration: Any, margins: dict[str, Any], *, beyond_chance: Any
+) -> ShapeSituation:
+    """What a plan by shape is made for, checked.
+
+    Args:
+        known: What every plan knows.
+        concentration: How often two records of a party are of the same item; None for Zipf's law.
+        margins: The arguments of `margin_plan` about item groups.
+        beyond_chance: Whether questions will be about populations.
+    """
+    input_dim, protocol, people = known["input_dim"], known["protocol"], checked_people(known["people"])
+    contribution = protocol.contribution
+    if contribution is None or protocol.resolution != 1:
+        raise ParameterError('contribution must be given, and resolution 1, with by="shape"')
+    if not isinstance(beyond_chance, bool):
+        raise ParameterError("beyond_chance must be True or False, got something else")
+    if beyond_chance and protocol.count != "people":
+        raise ParameterError('count must be "people" beyond chance, got "events"')
+    items = min(input_dim or _ITEMS, _MOST_ITEMS)
+    if concentration is None:
+        mix = Mix.zipf(items, contribution)
+    else:
+        share = number("concentration", concentration, above=1e-6, at_most=1.0)
+        if input_dim is None:
+            items = max(items, math.ceil(2 / share))
+        if share * items < 1:
+            raise ParameterError(
+                f"concentration must be at least one over the number of items, got {share:g}"
+            )
+        mix = Mix.of_concentration(share, min(items, _MOST_ITEMS), contribution)
+    shares = (protocol.total_share,) if protocol.total_share else SHARES
+    of_margins = margin_plan(protocol, people, **margins)
+    if of_margins is not None:
+        check_shares(shares[0], of_margins.recommended.share, protocol.norm)
+        shares = tuple(share for share in shares if share + of_margins.recommended.share < 1)
+    return ShapeSituation(
+        **known,
+        contribution=contribution,
+        mix=mix,
+        beyond_chance=beyond_chance,
+        shares=shares,
+        margins=of_margins,
+    )
 
 
 @dataclass(frozen=True)
@@ -242,52 +218,52 @@ class ShapePlan(Result):
         if self.seen is not None and margins is not None:
             return f"cannot be resolved: margins would show {margins.text}. Leave them out for a plan without them"
         return (
-            f"cannot be resolved: with {_people(self.situation.people)} in each party, even mixes without a common item are told apart "
+            f"cannot be resolved: with {plural(self.situation.people, 'person', 'people')} in each party, even mixes without a common item are told apart "
             f"in fewer than nine of ten cases; to see mixes that are {self.needs.cosine:g} alike takes {_needs_text(self.needs)}"
         )
 
     @property
     def weakness(self) -> str:
         """Why the promise would be weak; empty if it is not."""
-        delta = self.situation.delta if self.recommended.noise == "gaussian" else Fraction(0)
-        return weakness(self.situation.epsilon, delta, self.situation.people)
+        return self.situation.weakness(self.recommended.noise)
 
     @cached_attribute
     def protocol(self) -> Protocol:
         """The recommended setting as a protocol. Raises `NotResolvableError` if nothing would be seen of mixes, or of margins."""
         if self.refusal is not None:
             raise NotResolvableError(self.refusal)
-        best, situation = self.recommended, self.situation
+        best, margins = self.recommended, self.situation.margins
+        shares = {"total_share": best.total_share, **({} if margins is None else margins.protocol_fields)}
         transform = best.transform
-        margins = {} if situation.margins is None else situation.margins.protocol_fields
-        return Protocol(
-            replace(transform, seed=self.seed) if isinstance(transform, SparseJL) else transform,
-            epsilon=situation.epsilon,
-            delta=situation.delta if best.noise == "gaussian" else 0,
-            noise=best.noise,
-            max_norm=best.max_norm,
-            **{**situation.fields, "total_share": best.total_share, **margins},
-        )
+        if isinstance(transform, SparseJL):
+            transform = replace(transform, seed=self.seed)
+        return self.situation.protocol_of(transform, best.noise, max_norm=best.max_norm, **shares)
 
     def to_arrow(self) -> pa.Table:
         """All settings, and what is seen with each."""
-        lines = [
-            (
-                each.label,
-                each.sketch_dim,
-                each.noise,
-                float(each.total_share),
-                each.seen,
-                each is self.recommended,
-            )
-            for each in self.settings
-        ]
-        return pa.table(list(map(list, zip(*lines, strict=True))), schema=_COLUMNS)
+        names = _COLUMNS.names[:-1]
+        lines = [{name: getattr(each, name) for name in names} for each in self.settings]
+        for line, each in zip(lines, self.settings, strict=True):
+            line |= {"total_share": float(each.total_share), "is_recommended": each is self.recommended}
+        return pa.Table.from_pylist(lines, schema=_COLUMNS)
 
     @property
     def assumption(self) -> str:
-        """What is assumed about people, items and mixes."""
-        return _assumption(self.situation)
+        """What is assumed about people, items and mixes, in words."""
+        situation, mix = self.situation, self.situation.mix
+        if situation.protocol.one_group:
+            people = "every person counts in one party (--one-group)"
+        else:
+            people = "no person is in two parties. Where some are, their parties look more alike, and differences are harder to see"
+        text = (
+            f"This assumes that {people}. It assumes that {plural(situation.contribution, 'item')} of every person count; where people "
+            "have fewer, plan for fewer people. Two records of a party, drawn at random, are of the same item in 1 of "
+            f"{number_text(round(1 / mix.concentration, 1))} cases, as under Zipf's law with {mix.items:,} items "
+            f"(--concentration {mix.concentration:.2g}). No data was read."
+        )
+        if situation.beyond_chance:
+            text += " It is about populations: as if each party's people were an independent random sample of people like them."
+        return f"{text} Alike: the cosine of two mixes, 1 for equal ones, 0 for those that share no item."
 
     @property
     def summary(self) -> str:
@@ -297,7 +273,7 @@ class ShapePlan(Result):
     def __str__(self) -> str:
         table = ["", *_table(self)] if self.resolvable else []
         if self.situation.margins is not None and self.resolvable:
-            table += ["", *_margin_table(self.situation.margins)]
+            table += ["", *self.situation.margins.table()]
         return "\n".join([*_page(self), *table, "", *textwrap.wrap(self.assumption, WIDTH)])
 
     def _title(self) -> str:
@@ -309,15 +285,14 @@ class ShapePlan(Result):
 def shape_plan(situation: ShapeSituation, seed: str) -> ShapePlan:
     """The plan."""
     settings = tuple(_settings(situation))
-    if situation.explain is not None and not _transforms(situation):
-        raise NotResolvableError(cannot_explain(situation.explain, situation.max_sketch_dim))
+    if not _transforms(situation):
+        raise NotResolvableError(situation.cannot_explain)
     if not settings:
         raise NotResolvableError(
             "cannot be resolved: intervals would have no upper end, or all noise would be out of range; "
             "take a larger max_sketch_dim or epsilon"
         )
-    without_noise = situation.pair(None)
-    chance = 1.0 if without_noise is None or not situation.beyond_chance else without_noise.seen_from()
+    chance = situation.pair(None).seen_from() if situation.beyond_chance else 1.0
     best = _recommended(settings)
     if chance is not None and best.seen is not None:
         chance = max(chance, best.seen)  # both are approximate
@@ -344,30 +319,24 @@ def _transforms(situation: ShapeSituation) -> list[Transform]:
     ]
     if d is not None and d <= limit:
         listed.append(Identity(input_dim=d))
-    return [each for each in listed if explains(each, count)]
+    return [each for each in listed if situation.explains(each)]
 
 
 def _settings(situation: ShapeSituation) -> Iterator[ShapeSetting]:
     """All sizes, with all laws and shares."""
-    transforms = _transforms(situation)
-    laws = ["laplace", *(["gaussian"] if situation.delta > 0 else [])]
-    for transform, noise, share in product(transforms, laws, situation.shares):
-        coefficients = transform.variance_coefficients
-        pair = situation.pair(transform, noise, share)
-        if pair is not None and coefficients is not None and has_upper_end(coefficients[0], situation.pairs):
-            max_norm = situation.max_norm(transform, noise)
-            yield ShapeSetting(transform, noise, share, pair, pair.seen_from(), max_norm)
+    choices = product(_transforms(situation), situation.laws, situation.shares)
+    return (setting for each in choices if (setting := situation.setting(*each)) is not None)
 
 
-def _recommended(settings: tuple[ShapeSetting, ...]) -> ShapeSetting:
+def _recommended(settings: Iterable[ShapeSetting]) -> ShapeSetting:
     """Of those that see nearly as much as the best: pure DP, then narrow intervals, then the smallest sketch."""
-    best = min(settings, key=lambda each: each.gap)
+    best, *others = sorted(settings, key=lambda each: each.gap)
     if best.seen is None:
         return best
-    near = [each for each in settings if each.gap <= _NEARLY_EQUAL * best.gap]
+    near = [each for each in (best, *others) if each.gap <= _NEARLY_EQUAL * best.gap]
     near = [each for each in near if each.noise == "laplace"] or near
     by_size: dict[int, ShapeSetting] = {}  # each with its best share
-    for each in sorted(near, key=lambda each: each.gap):
+    for each in near:
         by_size.setdefault(each.sketch_dim, each)
     widths = {size: 1 - each.pair.likeness(best.seen)[0] for size, each in by_size.items()}
     enough = _HARDLY_WIDER * min(widths.values())
@@ -378,26 +347,17 @@ def _needs(situation: ShapeSituation, cosine: float) -> ShapeNeeds:
     def is_seen(**changes: Any) -> bool:
         return any(1 - each.gap >= cosine for each in _settings(replace(situation, **changes)))
 
-    epsilon = smallest(
-        float(situation.epsilon), LARGEST_EPSILON, lambda value: is_seen(epsilon=rounded_up(value, 2))
-    )
-    people = smallest(
-        float(situation.people), LARGEST_COUNT, lambda value: is_seen(people=math.ceil(rounded_up(value, 2)))
-    )
-    return ShapeNeeds(
-        cosine,
-        None if epsilon is None else float(rounded_up(epsilon, 2)),
-        None if people is None else math.ceil(rounded_up(people, 2)),
-    )
+    epsilon = enough_epsilon(situation.epsilon, lambda value: is_seen(epsilon=value))
+    people = enough_people(situation.people, lambda value: is_seen(people=value))
+    return ShapeNeeds(cosine, epsilon, people)
 
 
 def _page(plan: ShapePlan) -> list[str]:
     """What will be seen and what will be missed, what it would take to see more, and the recommended setting."""
     situation, best, seen = plan.situation, plan.recommended, plan.seen
-    counted = f"{situation.contribution:,} item{'s' * (situation.contribution > 1)} counted of each person"
     lines = textwrap.wrap(
-        f"With {_people(situation.people)} in each party, {counted}, ε = {decimal_text(situation.epsilon)}, and "
-        f"{situation.pairs:,} pair{'s' * (situation.pairs > 1)} of parties compared at 95 %"
+        f"With {plural(situation.people, 'person', 'people')} in each party, {plural(situation.contribution, 'item')} counted of each "
+        f"person, ε = {decimal_text(situation.epsilon)}, and {plural(situation.pairs, 'pair')} of parties compared at 95 %"
         f"{' together' if situation.pairs > 1 else ''}:",
         WIDTH,
     )
@@ -413,34 +373,30 @@ def _page(plan: ShapePlan) -> list[str]:
         f"to see {plan.needs.cosine:g}": _needs_text(plan.needs),
     }
     if situation.explain is not None:
-        parts["items"] = _price(plan, situation.explain)
+        others = {"explain": None, "max_sketch_dim": USUAL_LARGEST}
+        seen_items, cost = _seen_items(plan, situation.explain), _cost(plan, "listed items", **others)
+        parts["items"] = f"{explained(situation.explain)}{seen_items}. {cost}"
     if situation.margins is not None:
         parts["item groups"] = f"you will see {situation.margins.text}"
+        if plan.resolvable:
+            parts["item groups"] += f" {_cost(plan, 'margins', margins=None)}"
     for name, text in parts.items():
         lines += ["", *_entry(name, text)] if name == "you will see" else _entry(name, text)
     if not plan.resolvable:
         return [*lines, "", "Nothing is recommended: change one of these, or leave margins out."]
-    lines += [
-        "",
-        *textwrap.wrap(
-            f"Recommended: {_setting_text(best)}{_margin_text(plan)}.{_size_text(plan)}{_bound_text(plan)}",
-            WIDTH,
-        ),
-    ]
-    if plan.weakness:
-        lines += textwrap.wrap(f"WARNING: {plan.weakness}", WIDTH)
+    margins = "" if situation.margins is None else f", {situation.margins.setting_text}"
+    lines += ["", *textwrap.wrap(f"Recommended: {_setting_text(best)}{margins}.{_bound_text(plan)}", WIDTH)]
+    lines += textwrap.wrap(f"WARNING: {plan.weakness}", WIDTH) if plan.weakness else []
     return [*lines, f"  public seed: {plan.seed}"]
 
 
-def _price(plan: ShapePlan, count: int) -> str:
-    """What it costs for distances that listed items can be explained."""
-    usual = _recommended(
-        tuple(_settings(replace(plan.situation, explain=None, max_sketch_dim=USUAL_LARGEST)))
-    )
-    cosine = 1 - min(usual.gap, plan.recommended.gap)
-    ratio = plan.recommended.pair.variance(cosine) / usual.pair.variance(cosine)
-    seen = "nothing" if usual.seen is None else f"mixes less than {_likeness(usual.seen)} alike"
-    return f"{explained(count)}{_seen_items(plan, count)}; {price_text(ratio, f'for mixes {_likeness(cosine)} alike')} that of {usual.label} with {usual.sketch_dim:,} numbers, which sees {seen}"
+def _cost(plan: ShapePlan, what: str, **others: Any) -> str:
+    """What would be seen without margins, or without listed items."""
+    without = _recommended(_settings(replace(plan.situation, **others)))
+    seen = _likeness(max(1 - without.gap, 0.0))
+    if seen == _likeness(1 - plan.recommended.gap):
+        return f"The {what} cost nothing that you would see"
+    return f"Without {what} you would see mixes less than {seen} alike"
 
 
 def _seen_items(plan: ShapePlan, count: int) -> str:
@@ -454,44 +410,18 @@ def _seen_items(plan: ShapePlan, count: int) -> str:
     return f": you will see most of those whose share of all that was counted differs by {points(reach)}"
 
 
-def _margin_text(plan: ShapePlan) -> str:
-    """The recommended margins, and their price."""
-    margins = plan.situation.margins
-    if margins is None:
-        return ""
-    without = _recommended(tuple(_settings(replace(plan.situation, margins=None))))
-    seen = _likeness(1 - without.gap)
-    is_free = seen == _likeness(1 - plan.recommended.gap)
-    cost = (
-        "Margins cost nothing that you would see"
-        if is_free
-        else f"Without margins you would see mixes less than {seen} alike"
-    )
-    return f", {margins.setting_text}. {cost}"
-
-
-def _size_text(plan: ShapePlan) -> str:
-    """Why a smaller sketch that sees as much is not recommended."""
-    best = plan.recommended
-    near = [each for each in plan.settings if each.noise == best.noise and each.gap <= best.gap]
-    if min(each.sketch_dim for each in near) == best.sketch_dim:
-        return ""
-    return " Smaller sketches see as much, but with wider intervals."
-
-
 def _bound_text(plan: ShapePlan) -> str:
     """What a bound in the sketch gains and leaves out, or would gain if δ were not 0."""
     situation, best = plan.situation, plan.recommended
     if best.max_norm is not None:
         laplace = max((each.seen or 0.0 for each in plan.settings if each.noise == "laplace"), default=0.0)
-        kept = math.floor(1e4 * share_kept(situation.protocol, best.transform, best.max_norm)) / 100
         return (
-            f" It bounds the length of each person's part of all sketches, and counts {kept:g} % of the items of a person with "
-            f"{situation.contribution:,} different ones (simulated). With Laplace noise you would see mixes less than {_likeness(laplace)} alike."
+            f" It bounds the length of each person's part of all sketches, and {KEPT}. "
+            f"With Laplace noise you would see mixes less than {_likeness(laplace)} alike."
         )
     if situation.delta:
         return ""
-    with_delta = _recommended(tuple(_settings(replace(situation, delta=USUAL_DELTA))))
+    with_delta = _recommended(_settings(replace(situation, delta=USUAL_DELTA)))
     if with_delta.max_norm is None or best.gap < _NEARLY_EQUAL * with_delta.gap:
         return ""
     return f" With --delta {float(USUAL_DELTA):g} you would see mixes less than {_likeness(1 - with_delta.gap)} alike: {_setting_text(with_delta)}."
@@ -511,68 +441,35 @@ def _missed(plan: ShapePlan) -> str:
 
 
 def _needs_text(needs: ShapeNeeds) -> str:
-    weak = " (a weak promise)" if (needs.epsilon or 0) > WEAK_EPSILON else ""
-    epsilon = "" if needs.epsilon is None else f"ε = {needs.epsilon:g}{weak}"
-    people = "" if needs.people is None else f"{_people(needs.people)} in each party"
-    if people and not epsilon:
-        return f"{people}; no larger ε is enough"
-    return " or ".join(filter(None, [epsilon, people])) or "no ε up to 1000 and no number of people is enough"
+    text = " or ".join(offers(needs.epsilon, needs.people))
+    if text and needs.epsilon is None:
+        return f"{text}; no larger ε is enough"
+    return text or "no ε up to 1000 and no number of people is enough"
 
 
 def _table(plan: ShapePlan) -> list[str]:
     """What is seen with other sizes and shares."""
-    law = plan.recommended.noise
-    by_size: dict[str, list[ShapeSetting]] = {}
+    cells = []
     for each in plan.settings:
-        if each.noise == law:
+        if each.noise == plan.recommended.noise:
             sparsity = each.transform.column_entries
             size = f"{each.sketch_dim:,}{'' if sparsity == 1 else f', s={sparsity}'}"
-            by_size.setdefault(size, []).append(each)
-    rows = []
-    for size, settings in by_size.items():
-        cells = {f"{100 * float(each.total_share):g} %": _cell(each, plan.recommended) for each in settings}
-        rows.append({"numbers a party": size, **cells})
-    text = "Mixes that are less alike than this are seen, by size of the sketch and share of ε for totals (-: none, or totals too coarse):"
-    return [*textwrap.wrap(text, WIDTH), *table_lines(rows, ())]
-
-
-def _margin_table(margins: MarginPlan) -> list[str]:
-    text = "Points of difference in prevalence that are seen, by how many item groups of a person count and share of ε for margins (-: above 40):"
-    return [*textwrap.wrap(text, WIDTH), *margins.table()]
-
-
-def _cell(setting: ShapeSetting, recommended: ShapeSetting) -> str:
-    text = "-" if setting.seen is None else _likeness(setting.seen)
-    return f"*{text}" if setting is recommended else text
-
-
-def _assumption(situation: ShapeSituation) -> str:
-    """What is assumed, in words."""
-    mix = situation.mix
-    if situation.fields["one_group"]:
-        people = "every person counts in one party (--one-group)"
-    else:
-        people = "no person is in two parties. Where some are, their parties look more alike, and differences are harder to see"
-    each = "one item" if situation.contribution == 1 else f"{situation.contribution:,} items"
-    items = (
-        f"{each} of every person count; where people have fewer, plan for fewer people. Two records of a party, drawn at random, are of the "
-        f"same item in 1 of {number_text(round(1 / mix.concentration, 1))} cases, as under Zipf's law with {mix.items:,} items "
-        f"(--concentration {mix.concentration:.2g})"
+            seen = "-" if each.seen is None else _likeness(each.seen)
+            cells.append((size, each.total_share, seen, each is plan.recommended))
+    return share_table(
+        "Mixes that are less alike than this are seen, by size of the sketch and share of ε for totals (-: none, or totals too coarse):",
+        "numbers a party",
+        cells,
     )
-    text = f"This assumes that {people}. It assumes that {items}. No data was read."
-    if situation.beyond_chance:
-        text += " It is about populations: as if each party's people were an independent random sample of people like them."
-    text += " Alike: the cosine of two mixes, 1 for equal ones, 0 for those that share no item."
-    return text
 
 
 def _entry(name: str, text: str) -> list[str]:
-    wrap = textwrap.TextWrapper(WIDTH, initial_indent=f"  {name:<15}", subsequent_indent=" " * 17)
+    wrap = textwrap.TextWrapper(WIDTH, initial_indent=f"  {name:<15} ", subsequent_indent=" " * 18)
     return wrap.wrap(text)
 
 
 def _setting_text(setting: ShapeSetting) -> str:
-    size = f"{setting.sketch_dim:,} number{'s' * (setting.sketch_dim > 1)} a party ({8 * setting.sketch_dim:,} bytes)"
+    size = f"{plural(setting.sketch_dim, 'number')} a party ({8 * setting.sketch_dim:,} bytes)"
     bound = "" if setting.max_norm is None else f", max_norm {float(setting.max_norm):g}"
     return f"{setting.label}{bound}, {size}, {setting.noise.capitalize()} noise, {100 * float(setting.total_share):g} % of ε for totals"
 
@@ -587,7 +484,3 @@ def _likeness(cosine: float) -> str:
     gap = max(1 - cosine, 1e-12)
     digits = max(2, 1 - math.floor(math.log10(gap)))
     return f"{math.floor(cosine * 10**digits + 1e-9) / 10**digits:.{digits}f}"
-
-
-def _people(count: int) -> str:
-    return f"{count:,} {'people' if count > 1 else 'person'}"

@@ -6,25 +6,23 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from armslength.checks import integer, number, short_repr
-from armslength.errors import ParameterError
+from armslength.errors import ParameterError, plural
 from armslength.estimates.item_intervals import measures_items
-from armslength.ingest.sketch_bound import longest_prefix
+from armslength.privacy.exact_numbers import weakness
 from armslength.protocol.neighbors import GridNeighbors, sketch_bound
 from armslength.protocol.protocol import Protocol
 from armslength.transforms.identity import Identity
 from armslength.transforms.sparse_jl import SparseJL
-from armslength.transforms.transform import LARGEST_SKETCH_DIM, Transform, checked_input_dim
+from armslength.transforms.transform import LARGEST_SKETCH_DIM, Transform
 
 LARGEST_DISTANCE = 1e30
 LARGEST_COUNT = 2**40
 _SLACK = Fraction(6, 5)  # of a squared max_norm, for items that meet in a bin
 SMALLEST_BOUNDED = 128  # with fewer numbers, items meet more often than that
+KEPT = "counts more than 99 % of different items of a person"  # with that slack, by simulation
 _MOST_BOUNDED = 2**28  # items of a person: then s·C² < 2^63 for every sparsity of a plan
 USUAL_DELTA = Fraction(1, 10**6)
-_SIMULATED_ITEMS = 200_000
 USUAL_LARGEST = 4096  # numbers a party
 LARGEST_FOR_ITEMS = 2**16  # the same, where listed items are to be explained
 MOST_EXPLAINED = 2**24
@@ -38,7 +36,6 @@ class Distances:
     low: float
     high: float
     assumption: str = ""  # behind them, in words
-    people: int | None = None  # in a group, if the distances follow from that
 
 
 @dataclass(frozen=True)
@@ -48,31 +45,65 @@ class Target:
     distortion: float
     failure_probability: float
 
-    def is_promised(self, failure_bound: float | None, *, is_exact: bool) -> bool:
-        """Whether a bound guarantees this target. A bound for a median matrix is a prediction and guarantees nothing."""
-        return is_exact and failure_bound is not None and failure_bound <= self.failure_probability
-
 
 @dataclass(frozen=True)
 class Situation:
-    """What a plan is made for; the arguments of `plan`, checked."""
+    """What a plan is made for, by size or by shape; the arguments of `plan`, checked."""
 
     input_dim: int | None  # None for an open vocabulary
+    protocol: Protocol  # a small one with the same neighbors
     epsilon: Fraction
     delta: Fraction
-    protocol: Protocol  # a small one with the same neighbors
-    neighbors: GridNeighbors  # in grid units
-    radius: float  # in data units
-    resolution: float  # the step of the grid
-    distances: Distances
-    max_sketch_dim: int
-    target: Target | None
-    density: float | None  # for costs; None if unknown
+    people: int | None  # in a group or party
     pairs: int
-    total_share: Fraction
-    binary: bool
+    max_sketch_dim: int
+    explain: int | None  # how many listed items will be asked about
     fields: Mapping[str, Any]  # the other arguments of the protocol
-    explain: int | None = None  # how many listed items will be asked about
+
+    @property
+    def neighbors(self) -> GridNeighbors:
+        """In grid units."""
+        return self.protocol.neighbors
+
+    @property
+    def laws(self) -> list[str]:
+        """The laws of noise that give the guarantee."""
+        laplace = ["laplace"] if self.neighbors.norm == "l1" else []
+        return [*laplace, *(["gaussian"] if self.delta > 0 else [])]
+
+    def weakness(self, noise: str) -> str:
+        """Why the promise of this noise would be weak; empty if it is not."""
+        return weakness(self.epsilon, self.delta_of(noise), self.people)
+
+    def delta_of(self, noise: str) -> Fraction:
+        """δ of this noise."""
+        return self.delta if noise == "gaussian" else Fraction(0)
+
+    def protocol_of(self, transform: Transform, noise: str, **others: Any) -> Protocol:
+        """The protocol with this transform and noise, calibrated exactly. A matrix without a formula is scanned now."""
+        fields = {**self.fields, **others}
+        return Protocol(transform, epsilon=self.epsilon, delta=self.delta_of(noise), noise=noise, **fields)
+
+    def explains(self, transform: Transform) -> bool:
+        """Whether all listed items can be told apart by sketches of this transform."""
+        return self.explain is None or measures_items(transform, self.explain, ITEM_ERROR)
+
+    @property
+    def cannot_explain(self) -> str:
+        """Why a plan for so many listed items is refused."""
+        count = self.explain or 0
+        return (
+            f"cannot be resolved: {count:,} listed items take {math.ceil(count / ITEM_ERROR) + 1:,} numbers, or 3,000 with sparsity 3, "
+            f"and a sketch may have {self.max_sketch_dim:,}; allow a larger sketch, or list fewer items"
+        )
+
+
+@dataclass(frozen=True)
+class SizeSituation(Situation):
+    """What a plan by size is made for."""
+
+    distances: Distances
+    target: Target | None
 
 
 def checked_explain(explain: Any, max_sketch_dim: Any, input_dim: int | None) -> tuple[int | None, int]:
@@ -84,31 +115,9 @@ def checked_explain(explain: Any, max_sketch_dim: Any, input_dim: int | None) ->
     return count, max(USUAL_LARGEST, *(size for size in [0, *enough] if size <= LARGEST_FOR_ITEMS))
 
 
-def explains(transform: Transform, count: int | None) -> bool:
-    """Whether so many listed items can be told apart by sketches of this transform, by size and by shape."""
-    return count is None or measures_items(transform, count, ITEM_ERROR)
-
-
-def cannot_explain(count: int, largest: int) -> str:
-    """Why a plan for so many listed items is refused."""
-    return (
-        f"cannot be resolved: {count:,} listed items take {math.ceil(count / ITEM_ERROR) + 1:,} numbers, or 3,000 with sparsity 3, "
-        f"and a sketch may have {largest:,}; allow a larger sketch, or list fewer items"
-    )
-
-
-def checked_settings(
-    input_dim: Any, epsilon: Any, delta: Any, fields: Mapping[str, Any], *, binary: Any
-) -> tuple[int | None, Protocol]:
-    """The input dimension, and a small protocol: its rules are checked by making one."""
-    dimension = None if input_dim is None else checked_input_dim(input_dim)
-    transform = _smallest_transform(dimension, fields["norm"])
-    protocol = Protocol(transform, epsilon=epsilon, delta=delta, **fields)
-    if not isinstance(binary, bool):
-        raise ParameterError("binary must be True or False, got something else")
-    if binary and (dimension is None or protocol.norm != "l1" or protocol.radius != 1):
-        raise ParameterError("binary must go with a fixed input_dim and radius 1: one unit changes one bit")
-    return dimension, protocol
+def checked_people(people: Any) -> int:
+    """How many people a group or party has."""
+    return integer("people", people, at_least=1, at_most=LARGEST_COUNT)
 
 
 def usual_max_norm(protocol: Protocol, transform: Transform) -> Fraction | None:
@@ -135,48 +144,32 @@ def bounded_sensitivity(protocol: Protocol, transform: Transform, max_norm: Frac
     return math.sqrt(bound) * (1 if protocol.relation == "add_remove" else 2)
 
 
-def share_kept(protocol: Protocol, transform: Transform, max_norm: Fraction) -> float:
-    """The share of C different items that a bound in the sketch keeps of a person, simulated: public random items, no data."""
-    count, width = protocol.contribution or 1, transform.input_dim
-    each = min(count, width or count, _SIMULATED_ITEMS)
-    bound = sketch_bound(max_norm, transform, count, protocol.resolution)
-    persons, generator = max(1, min(1000, _SIMULATED_ITEMS // each)), np.random.default_rng(0)
-    items = [generator.choice(width or 2**40, each, replace=False) for _ in range(persons)]
-    columns = transform.signed_rows(np.concatenate(items)).astype(np.int64).reshape(persons, each, -1)
-    amounts = np.ones((persons, each), dtype=np.int64)
-    table, groups = np.empty((0, 2), dtype=np.int64), np.zeros(each, dtype=np.int64)
-    for person in range(persons):
-        table = longest_prefix(groups, columns[person], amounts[person], bound, table)
-    return float(amounts.mean())
-
-
 def distances_of_interest(
-    distance: Any, people: Any, contribution: int | None, input_dim: int | None
+    distance: Any, people: int | None, contribution: int | None, input_dim: int | None
 ) -> Distances:
     """The given range, or the range for groups of that many people."""
     if (distance is None) == (people is None):
         raise ParameterError("distance or people must be given, and not both: how far apart are the groups?")
     if people is None:
         return _checked_range(distance)
-    count = integer("people", people, at_least=1, at_most=LARGEST_COUNT)
     if contribution is None:
         raise ParameterError("contribution must go with people: how many items may one person contribute?")
     if input_dim == 1:
         raise ParameterError("input_dim must be at least 2 with people, got 1: two groups share no item")
     # From √(2nC), all items distinct, to √2·nC, all on one item, for two groups of n people with C items each. With
     # fewer than 2nC coordinates, items cannot all be distinct; spread evenly, the groups are 2nC/√d apart.
-    items = count * contribution
+    items = people * contribution
     low, high = math.sqrt(2 * items), math.sqrt(2) * items
     spread = "all items are distinct"
     if input_dim is not None and 2 * items > input_dim:
         low = min(high, 2 * items / math.sqrt(input_dim))
         spread = f"all items are spread evenly over the {input_dim:,} coordinates"
     assumption = (
-        f"two groups of {count:,} people with {contribution:,} item{'s' * (contribution > 1)} each, no item in both "
+        f"two groups of {people:,} people with {plural(contribution, 'item')} each, no item in both "
         f"groups: {low:,.4g} apart if {spread}, {high:,.4g} if each group has all of its items on one; "
         "groups that have items in common are closer, and a plan by shape is the one for them"
     )
-    return Distances(low, high, assumption, count)
+    return Distances(low, high, assumption)
 
 
 def people_for(distance: float, contribution: int, input_dim: int | None) -> int | None:
@@ -223,7 +216,7 @@ def checked_target(distortion: Any, failure_probability: Any) -> Target | None:
     )
 
 
-def _smallest_transform(input_dim: int | None, norm: Any) -> Transform:
+def smallest_transform(input_dim: int | None, norm: Any) -> Transform:
     """A transform with cheap sensitivities, for a protocol that only checks its arguments."""
     if norm != "l2":
         return SparseJL(input_dim=input_dim, sketch_dim=1, seed="plan")

@@ -140,11 +140,6 @@ class TypicalPair:
         """c²: squared data units in a squared integer unit."""
         return 1.0 if self.transform is None else float(self.transform.scale_squared)
 
-    def variance(self, cosine: float) -> float:
-        """The variance of the estimated squared distance of mixes that are so much alike."""
-        squared = np.array([[2 * self.mix.concentration * (1 - cosine)]])
-        return float(self._law(*self._rows(cosine)).moments(squared)[0][0, 0])
-
     def _rows(self, cosine: float) -> tuple[ShapeRows, ShapeRows]:
         """What their rows look like on average: two vectors in a plane, with the lengths and the angle of the mixes."""
         squared, total = self.mix.concentration, np.array([self.total])

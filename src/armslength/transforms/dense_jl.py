@@ -1,6 +1,5 @@
 """GaussianJL and SignJL: dense matrices of independent, symmetric, small integers."""
 
-import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtrik
 
 from armslength._numba import Int64s, Integers
 from armslength.checks import one_of
@@ -23,9 +21,6 @@ from armslength.transforms.transform import (
     Transform,
     block_rows,
     check_dense_size,
-    largest_chi_square,
-    largest_l1,
-    median_level,
     set_checked,
 )
 
@@ -42,8 +37,6 @@ class IndependentEntries(Transform):
     Guarantee: E‖Sz‖² = ‖z‖² and Var‖Sz‖² = (1/k)[2‖z‖₂⁴ + (κ−3)‖z‖₄⁴] over the seed, κ the exact kurtosis of an entry.
     Sensitivities are exact: the published matrix is scanned once, on first use.
     """
-
-    has_independent_entries: ClassVar[bool] = True
 
     input_dim: int
     sketch_dim: int
@@ -185,11 +178,6 @@ class GaussianJL(IndependentEntries):
     def _table(self) -> SymmetricTable:
         return normal_table()
 
-    def typical_column_norms(self) -> tuple[float, float, bool]:
-        """Medians over seeds."""
-        k, d, second = self.sketch_dim, self.input_dim, float(self._table.second_moment)
-        return math.sqrt(second) * largest_l1(k, d), second * largest_chi_square(k, d), False
-
     def _make_columns(self, first: int, count: int) -> NDArray[np.int8]:
         k = self.sketch_dim
         words = Stream(self.seed, "GaussianJL entries").words(first * k, count * k)
@@ -226,15 +214,6 @@ class SignJL(IndependentEntries):
     def column_norms(self) -> tuple[int, int]:
         """(Δ₁, Δ₂²): both are k if dense, else by a scan of all columns."""
         return (self.sketch_dim,) * 2 if self.construction == "dense" else super().column_norms
-
-    def typical_column_norms(self) -> tuple[float, float, bool]:
-        """k if dense, else the median of how many entries the fullest column has."""
-        if self.construction == "dense":
-            return super().typical_column_norms()
-        share = float(self._table.second_moment)
-        level = median_level(self.input_dim)
-        entries = max(1, math.ceil(float(bdtrik(level, self.sketch_dim, share))))
-        return entries, entries, False
 
     @property
     def _entry_work(self) -> int:

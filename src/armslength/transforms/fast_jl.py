@@ -29,10 +29,7 @@ from armslength.transforms.operator_norm import check_gram_size, operator_norm_b
 from armslength.transforms.transform import (
     ProductCoefficients,
     check_dense_size,
-    largest_chi_square,
-    largest_l1,
     set_checked,
-    typical_squared_norm,
 )
 
 DEFAULT_ENTRIES_PER_ROW = 48  # ln²(1/β) at β = 1e-3, the paper's q·d
@@ -119,28 +116,6 @@ class FastJL(HadamardStep):
     def sensitivity_squared(self, norm: str, site: str) -> Fraction | int:
         """On the input d': H·D stretches every vector by √d' exactly."""
         return self.padded_dim if site == "input" else super().sensitivity_squared(norm, site)
-
-    def typical_sensitivity(self, norm: str, noise: str, site: str) -> tuple[float, bool]:
-        """On the input √d', of every seed."""
-        if site == "input":
-            return math.sqrt(self.padded_dim), True
-        return super().typical_sensitivity(norm, noise, site)
-
-    def typical_column_norms(self) -> tuple[float, float, bool]:
-        """An entry of P·H is nearly normal; rows of P differ in length, which costs degrees of freedom."""
-        k, d = self.sketch_dim, self.input_dim
-        second = 1 / (k * float(self.scale_squared))
-        degrees = k / (1 + (float(self._table.kurtosis) - 1) / self.padded_dim)
-        l2_squared = second * k / degrees * largest_chi_square(degrees, d)
-        return math.sqrt(second) * largest_l1(k, d), l2_squared, False
-
-    def typical_operator_norm_squared(self) -> tuple[float, bool]:
-        """Rows of P differ in length, and the longest counts."""
-        k, d = self.sketch_dim, self.padded_dim
-        variance = 1 / (k * float(self.scale_squared))
-        degrees = 2 * d / (float(self._table.kurtosis) - 1)
-        longest = largest_chi_square(degrees, k) / degrees
-        return variance * typical_squared_norm(k, longest * d), False
 
     @property
     def scan_work(self) -> int:
@@ -246,10 +221,6 @@ class FastJL(HadamardStep):
         if site == "input":
             return {"scan": self.scan_work, "traces": self.traces_work}
         return super().setup_operations(norm, site)
-
-    def operations(self, density: float | None) -> int:  # noqa: ARG002  # whatever it is
-        """The Hadamard transform, and the entries of P."""
-        return self._walsh_additions() + self._stored_entries
 
     def columns(self, items: Any) -> NDArray[np.int64]:
         """The columns of A at these column numbers, k x len(items)."""

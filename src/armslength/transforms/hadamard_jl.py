@@ -85,10 +85,6 @@ class HadamardStep(Transform):
     def _rows_at_once(self) -> int:
         return max(1, _STEP_ENTRIES // self.padded_dim)
 
-    def _walsh_additions(self) -> int:
-        """Additions of H·D for one vector."""
-        return self.padded_dim * max(1, self.padded_dim.bit_length() - 1)
-
 
 @dataclass(frozen=True, kw_only=True)
 class HadamardJL(HadamardStep):
@@ -130,10 +126,6 @@ class HadamardJL(HadamardStep):
         """‖A‖² ≤ d': rows of H are orthogonal and of that squared norm, and leaving out columns cannot lengthen A·z."""
         return Fraction(self.padded_dim)
 
-    def typical_operator_norm_squared(self) -> tuple[float, bool]:
-        """d', of every seed."""
-        return float(self.padded_dim), True
-
     @property
     def left_out(self) -> int | None:
         """Rows of H that are not in the sample, where those are the fewer."""
@@ -144,10 +136,6 @@ class HadamardJL(HadamardStep):
         """The sampled rows and the signs, then each entry."""
         k = self.sketch_dim
         return work.SAMPLED_ROW * k + work.SIGN * self.input_dim + work.HADAMARD_ENTRY * k * count
-
-    def operations(self, density: float | None) -> int:  # noqa: ARG002  # whatever it is
-        """The Hadamard transform, and the sample."""
-        return self._walsh_additions() + self.sketch_dim
 
     @property
     def variance_coefficients(self) -> tuple[float, float]:

@@ -48,10 +48,6 @@ class Identity(Transform):
         """k = d."""
         return self.input_dim
 
-    def typical_operator_norm_squared(self) -> tuple[float, bool]:
-        """1, of every seed."""
-        return 1.0, True
-
     def error_moments(self) -> ErrorMoments:
         """There is no error."""
         return ErrorMoments(0.0, 0.0, 0.0)
@@ -59,10 +55,6 @@ class Identity(Transform):
     def columns_work(self, count: int) -> int:
         """One entry for each column."""
         return work.STORED_ENTRY * count
-
-    def operations(self, density: float | None) -> int:  # noqa: ARG002  # whatever it is
-        """One for each coordinate."""
-        return self.input_dim
 
     def signed_rows(self, items: Any) -> Integers:
         """The column numbers, n x 1: column j has its one entry in row j."""

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import pdtrik
 
 from armslength._numba import LANES, Int64s, Integers, Words, kernel, sum_columns
 from armslength.checks import integer, one_of
@@ -23,9 +22,7 @@ from armslength.transforms.operator_norm import LARGEST_SCAN, check_gram_size, o
 from armslength.transforms.transform import (
     ErrorMoments,
     Transform,
-    median_level,
     set_checked,
-    typical_squared_norm,
 )
 
 CONSTRUCTIONS = ("block", "graph", "balanced")
@@ -137,16 +134,6 @@ class SparseJL(Transform):
             bins += np.bincount(part.indices, minlength=self.sketch_dim)
         return Fraction(int(bins.max()))
 
-    def typical_operator_norm_squared(self) -> tuple[float, bool]:
-        """If s = 1, the fullest of k bins, else as for independent entries; the rows of a balanced block add up to one."""
-        d, k, s = self._fixed_input_dim(), self.sketch_dim, self.sparsity
-        balanced = self.construction == "balanced"
-        if s == 1 and balanced:
-            return float(self.operator_norm_squared), True
-        if s == 1:
-            return math.ceil(float(pdtrik(median_level(k), d / k))), False
-        return s / k * typical_squared_norm(k - s if balanced else k, d), False
-
     @property
     def operator_norm_work(self) -> int:
         """All columns, and unless s = 1 the Gram matrix and the proofs of its bound; none for "balanced" with s = 1."""
@@ -210,11 +197,6 @@ class SparseJL(Transform):
     @property
     def _entries_per_column(self) -> int:
         return self.sparsity
-
-    def operations(self, density: float | None) -> int | None:
-        """s for each entry, and the sketch."""
-        additions = super().operations(density)
-        return None if additions is None else additions + self.sketch_dim
 
     def signed_rows(self, items: Any) -> Integers:
         """The columns of A at these items as numbers, n x s: the row of each entry, or −1−row for an entry of −1."""

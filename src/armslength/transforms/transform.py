@@ -10,7 +10,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import chdtri
 
 from armslength._numba import Integers
 from armslength.checks import integer, plain_number, type_name
@@ -62,7 +61,6 @@ class Transform(ABC):
     has_signed_rows: ClassVar[bool] = (
         False  # whether a column has few entries, all ±1: then a protocol can have a max_norm
     )
-    has_independent_entries: ClassVar[bool] = False  # whether all entries are independent and symmetric
     input_dim: int | None  # d, the coordinates of the input; None for an open vocabulary
     sketch_dim: int  # k, the coordinates of the sketch
 
@@ -206,23 +204,6 @@ class Transform(ABC):
         """
         return self.l2_sensitivity_squared if norm == "l1" else self.operator_norm_squared
 
-    def typical_sensitivity(self, norm: str, noise: str, site: str) -> tuple[float, bool]:  # noqa: ARG002  # the same
-        """The sensitivity without making the matrix, and whether every seed has it; otherwise it is a median over seeds."""
-        if norm == "l2":
-            squared, is_exact = self.typical_operator_norm_squared()
-            return math.sqrt(squared), is_exact
-        l1, l2_squared, is_exact = self.typical_column_norms()
-        return (l1 if noise == "laplace" else math.sqrt(l2_squared)), is_exact
-
-    def typical_column_norms(self) -> tuple[float, float, bool]:
-        """(Δ₁, Δ₂², whether every seed has these), without making the matrix; otherwise they are medians over seeds."""
-        return *self.column_norms, True
-
-    def typical_operator_norm_squared(self) -> tuple[float, bool]:
-        """(‖A‖², whether every seed has it), without making the matrix."""
-        variance = 1 / (self.sketch_dim * float(self.scale_squared))
-        return variance * typical_squared_norm(self.sketch_dim, self._fixed_input_dim()), False
-
     @property
     def column_entries(self) -> int | None:
         """How many entries of a column are not 0; None if nearly all."""
@@ -320,12 +301,6 @@ class Transform(ABC):
         """What a protocol must compute of its matrix, in units of work, by what it is; each is computed once."""
         return {"scan": self.scan_work} | ({"norm": self.operator_norm_work} if norm == "l2" else {})
 
-    def operations(self, density: float | None) -> int | None:
-        """Integer additions for one vector of that density (None: every coordinate); None for an open vocabulary."""
-        if self.input_dim is None:
-            return None
-        return self._entries_per_column * math.ceil(self.input_dim * (1.0 if density is None else density))
-
 
 def check_names(transform: type[Transform], parameters: Any, expected: set[str]) -> None:
     """Refuses parameters that are not those of the transform."""
@@ -374,34 +349,6 @@ def checked_norm(name: str, value: Any, at_most: float) -> float:
 def block_rows(width: int) -> int:
     """How many rows of that width one thread works on at a time."""
     return max(1, _BLOCK_ENTRIES // max(1, width))
-
-
-# Norms of random matrices before they are made, for plans. A protocol calibrates its noise to the exact number of its own matrix.
-
-
-def typical_squared_norm(rows: float, columns: float) -> float:
-    """About the squared operator norm of a matrix of independent entries of variance 1: (√d + √k)²."""
-    return (math.sqrt(columns) + math.sqrt(rows)) ** 2
-
-
-def median_level(count: int) -> float:
-    """The level that the largest of that many independent variables stays below half of the time: 2^(−1/count)."""
-    return math.exp(-math.log(2) / count)
-
-
-def largest_chi_square(degrees: float, count: int) -> float:
-    """The median of the largest of that many chi-square variables."""
-    return float(chdtri(degrees, -math.expm1(-math.log(2) / count)))
-
-
-def largest_l1(k: int, count: int) -> float:
-    """About the median of the largest of that many sums of k magnitudes of standard normals.
-
-    A sum is taken for a shifted chi-square variable of its mean, variance and skewness.
-    """
-    mean, deviation = k * math.sqrt(2 / math.pi), math.sqrt(k * (1 - 2 / math.pi))
-    degrees = 8 * k / 0.9953**2  # the skewness of a magnitude is 0.9953
-    return mean + deviation * (largest_chi_square(degrees, count) - degrees) / math.sqrt(2 * degrees)
 
 
 def _variance_text(coefficients: tuple[float, float] | None) -> str:

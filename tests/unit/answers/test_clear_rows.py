@@ -38,12 +38,6 @@ def test_estimates_of_rows_mark_them(measure, mixed):
     assert measure(mixed).to_arrow()["in_clear"].to_pylist() == [False, False, False, True]
 
 
-def test_a_control_variate_keeps_the_mark(mixed):
-    norms = np.full(3, 3e6)
-    found = al.squared_distances_with_norms(mixed[:3], mixed[3], norms, norms[:1], planned_distance=100)
-    assert found.to_arrow()["in_clear"].to_pylist() == [True] * 3
-
-
 def test_a_data_frame_keeps_the_mark_where_its_attributes_get_lost(mixed):
     pandas = pytest.importorskip("pandas")
     frame = al.distances(mixed).to_pandas()

@@ -35,22 +35,19 @@ def test_twenty_numbers_for_each_item():
 def test_the_price_is_stated():
     plan = al.plan(**BY_SIZE, explain=300)
     without = al.plan(**BY_SIZE)
-    ratio = (plan.recommended.std_error / without.recommended.std_error) ** 2
+    ratio = (plan.recommended.relative_error / without.recommended.relative_error) ** 2
     assert plan.usual.relative_error <= without.recommended.relative_error
-    price = (plan.recommended.std_error / plan.usual.std_error) ** 2
+    price = (plan.recommended.relative_error / plan.usual.relative_error) ** 2
     assert price == pytest.approx(ratio, rel=0.03)
     assert "300 listed items" in str(plan)
     assert f"{price:.2f} times" in str(plan).replace("\n    ", " ")
     shape = al.plan(**BY_SHAPE, explain=300)
     assert "300 listed items" in str(shape)
-    assert "price" in str(shape)
+    usual = al.plan(**BY_SHAPE).recommended
+    assert shape.seen < usual.seen
+    assert "Without listed items you would see" in " ".join(str(shape).split())
     assert "you will see most of those that differ by" in " ".join(str(plan).split())
     assert "most of those whose share of all that was counted differs by" in " ".join(str(shape).split())
-    # Near mixes are harder to tell apart with a larger sketch, which has more noise; far ones are not.
-    usual = al.plan(**BY_SHAPE).recommended
-    near, far = ([each.pair.variance(cosine) for each in (shape.recommended, usual)] for cosine in (1.0, 0.5))
-    assert near[0] > near[1]
-    assert far[0] < far[1]
 
 
 def test_a_long_list_takes_more_entries_or_no_projection():
@@ -72,6 +69,8 @@ def test_a_limit_that_is_too_small_is_refused_with_what_it_takes():
         with pytest.raises(al.NotResolvableError, match="larger sketch"):
             al.plan(**known, explain=300, max_sketch_dim=500)
         assert al.plan(**known, explain=20, max_sketch_dim=500).protocol.transform.sketch_dim <= 500
+        with pytest.raises(al.NotResolvableError, match="larger sketch"):  # the histogram alone would do
+            al.plan(5000, **known, explain=500, max_sketch_dim=1000)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, "300", True, 2**30])

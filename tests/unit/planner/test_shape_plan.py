@@ -49,16 +49,13 @@ def test_a_plan_says_what_will_be_seen_and_what_will_be_missed():
     assert protocol == plan.protocol
 
 
-def test_a_plan_says_why_it_takes_a_larger_sketch_that_sees_no_more():
+def test_a_plan_takes_a_larger_sketch_for_narrower_intervals():
     plan = shape_plan(epsilon=1, delta="1e-6", people=2000, contribution=68, parties=3)
     best = plan.recommended
     smaller = [each for each in plan.settings if each.sketch_dim < best.sketch_dim and each.gap <= best.gap]
     assert smaller
     widths = [1 - each.pair.likeness(best.seen)[0] for each in (best, *smaller)]
     assert widths[0] < min(widths[1:])
-    assert "wider intervals" in str(plan)
-    histogram = shape_plan(input_dim=8, epsilon=1, people=2000, contribution=2)
-    assert "wider intervals" not in str(histogram)
 
 
 @pytest.mark.parametrize("known", [EICU, RETAIL, HOSPITALS], ids=["eicu", "retail", "hospitals"])
@@ -214,7 +211,6 @@ def test_mixes_of_a_concentration(concentration):
         ({"by": "size", "beyond_chance": False, "concentration": 0.1}, 'by must be "shape"'),
         ({"beyond_chance": 1}, "beyond_chance must be"),
         ({"norm": "l2", "delta": "1e-6", "input_dim": 9}, "contribution must be left out"),
-        ({"binary": True, "contribution": 1, "input_dim": 9}, "binary must be"),
     ],
 )
 def test_bad_arguments_give_one_clear_line(known, says):
@@ -267,7 +263,7 @@ def test_a_bound_in_the_sketch_where_people_have_many_items(input_dim):
     assert bounded.recommended.pair.total_law == bounded.protocol.total_law
     text = " ".join(str(bounded).split())
     assert "max_norm 9.04" in text
-    assert "% of the items of a person with 68 different ones (simulated)" in text
+    assert "more than 99 %" in text
     assert "With Laplace noise you would see mixes less than" in text
     said = " ".join(str(pure).split())
     assert "With --delta 1e-06 you would see mixes less than" in said
