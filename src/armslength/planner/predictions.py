@@ -18,7 +18,6 @@ from armslength.planner.families import Family
 from armslength.planner.situation import Situation, SizeSituation, bounded_sensitivity
 from armslength.privacy.calibration import gaussian_scale
 from armslength.protocol.protocol import Protocol
-from armslength.transforms.identity import Identity
 from armslength.transforms.transform import Transform
 
 _REFERENCE_SENSITIVITY = 2**20  # a squared sensitivity: σ is proportional to its root
@@ -56,7 +55,7 @@ class Configuration:
     @property
     def is_histogram(self) -> bool:
         """Whether nothing is projected."""
-        return isinstance(self.option.transform, Identity)
+        return not self.option.transform.projects
 
     @property
     def is_resolved(self) -> bool:

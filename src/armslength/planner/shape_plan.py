@@ -155,9 +155,7 @@ class ShapeSetting:
     @property
     def label(self) -> str:
         """The transform in words."""
-        if isinstance(self.transform, SparseJL):
-            return f"SparseJL {self.transform.construction}, s={self.transform.sparsity}"
-        return "Identity (noisy histogram)"
+        return self.transform.label
 
     @property
     def sketch_dim(self) -> int:  # noqa: D102
@@ -234,9 +232,7 @@ class ShapePlan(Result):
             raise NotResolvableError(self.refusal)
         best, margins = self.recommended, self.situation.margins
         shares = {"total_share": best.total_share, **({} if margins is None else margins.protocol_fields)}
-        transform = best.transform
-        if isinstance(transform, SparseJL):
-            transform = replace(transform, seed=self.seed)
+        transform = best.transform.with_seed(self.seed)
         return self.situation.protocol_of(transform, best.noise, max_norm=best.max_norm, **shares)
 
     def to_arrow(self) -> pa.Table:

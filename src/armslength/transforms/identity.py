@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,8 @@ class Identity(Transform):
     """
 
     name: ClassVar[str] = "Identity"
+    label = "Identity (noisy histogram)"
+    projects: ClassVar[bool] = False
     has_signed_rows: ClassVar[bool] = True
     in_words = "a copy"
     scale_squared = Fraction(1)
@@ -47,6 +49,10 @@ class Identity(Transform):
     def sketch_dim(self) -> int:  # type: ignore[override]  # a field in the other transforms
         """k = d."""
         return self.input_dim
+
+    def with_seed(self, seed: str) -> Self:  # noqa: ARG002  # as of the others
+        """Itself: nothing is random."""
+        return self
 
     def error_moments(self) -> ErrorMoments:
         """There is no error."""

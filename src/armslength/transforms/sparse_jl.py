@@ -94,6 +94,11 @@ class SparseJL(Transform):
                 )
 
     @property
+    def label(self) -> str:
+        """With the construction and the sparsity."""
+        return f"{self.name} {self.construction}, s={self.sparsity}"
+
+    @property
     def column_entries(self) -> int:
         """s."""
         return self.sparsity

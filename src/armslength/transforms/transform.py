@@ -61,6 +61,7 @@ class Transform(ABC):
     has_signed_rows: ClassVar[bool] = (
         False  # whether a column has few entries, all ±1: then a protocol can have a max_norm
     )
+    projects: ClassVar[bool] = True  # whether it is more than a copy
     input_dim: int | None  # d, the coordinates of the input; None for an open vocabulary
     sketch_dim: int  # k, the coordinates of the sketch
 
@@ -93,6 +94,15 @@ class Transform(ABC):
     def _card_parameters(self) -> Mapping[str, Any]:
         """The parameters that the card lists below the sizes."""
         return {name: value for name, value in self.parameters().items() if not name.endswith("_dim")}
+
+    def with_seed(self, seed: str) -> Self:
+        """The same transform under another public seed."""
+        return self.from_parameters({**self.parameters(), "seed": seed})
+
+    @property
+    def label(self) -> str:
+        """The name, and the construction where there are several."""
+        return self.name
 
     @property
     def in_words(self) -> str:
