@@ -116,6 +116,7 @@ def _items():
     yield broken_text()
     yield broken_text().dictionary_encode()
     yield pa.DictionaryArray.from_arrays(pa.array([7], pa.int8()), pa.array([TEXT]), safe=False)
+    yield pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), pa.array([TEXT, None]))
     yield pa.chunked_array([[INTEGER], [None]])
     yield from (pd.Series([TEXT]), pd.Categorical([TEXT, OTHER_TEXT]), pd.DataFrame({TEXT: [TEXT]}))
     yield from (

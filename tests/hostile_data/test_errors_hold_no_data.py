@@ -32,6 +32,7 @@ UNREACHED = {
     "… must have records of at most … bytes, got a longer one": "asks for a large file: tests/property has it",
     "… must not change while it is read, got another header": "asks for a second writer",
     "… must be a column of text or numbers, got JSON; cast it first": "asks for a column of typed JSON: tests/unit/ingest has it",
+    "source must have columns of text or numbers, got a type that cannot be read; cast it": "it shows nothing: tests/unit/ingest has it",
     "the index of X must name each row once, got duplicates or missing names; pass labels, or X.reset_index(drop=True)": "it shows nothing: tests/unit/ingest has it",
     "cannot open the …:// address: is it spelled right, and are there a network and credentials?": "asks for a network: tests/unit/ingest has a store",
     "cannot read source: it holds text that is no UTF-8": "asks for damage inside Parquet: tests/unit/ingest has it",

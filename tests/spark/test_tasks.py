@@ -34,6 +34,7 @@ COUNTED = al.Protocol(
     al.HadamardJL(input_dim=12, sketch_dim=8, seed="x"), epsilon=1, contribution=5, unit="u", vocabulary=NAMES
 )
 TABLE = events()
+BY_ITEM = {"i1": "one", "i2": "two", "i11": "one"}
 
 
 def job_of(protocol=PROTOCOL, most_cells=40, **known):
@@ -74,6 +75,7 @@ def test_any_sharing_of_the_work_gives_the_integers_of_one_machine(data):
         (counting(delta="1e-6", max_norm="1.5"), {}),
         (with_margins(one_group=True), {}),
         (with_margins(), {}),
+        (counting(margins=BY_ITEM, margin_share="0.2", margin_contribution=2), {"margins": BY_ITEM}),
         (COUNTED, {"vocabulary": NAMES}),
     ]
     protocol, known = data.draw(st.sampled_from(kinds))

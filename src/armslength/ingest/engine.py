@@ -143,6 +143,10 @@ def _our_errors(problems: list[BaseException]) -> Iterator[None]:
             raise problems[0] from None
         if isinstance(problem, duckdb.OutOfMemoryException):
             raise InputError("sorting must fit within the memory given, got too little; try 4GB") from None
+        if isinstance(problem, duckdb.NotImplementedException):  # such as float16 and decimals of 256 bits
+            raise InputError(
+                "source must have columns of text or numbers, got a type that cannot be read; cast it"
+            ) from None
         if isinstance(problem, RuntimeError) and "interrupted" in str(problem).lower():
             raise KeyboardInterrupt from None
         if BAD_LINE in str(problem):

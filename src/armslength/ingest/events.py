@@ -19,6 +19,7 @@ from armslength.transforms.transform import Transform
 
 _ENTRIES_AT_ONCE = 1 << 20
 _MOST_TOTALS = 1 << 21  # 16 MB
+_NOTHING: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
 
 def event_sums(protocol: Protocol, items: Any, amounts: Any) -> Sums:
@@ -105,15 +106,20 @@ def _counts(column: pa.ChunkedArray, amounts: NDArray[np.int64], kind: str) -> t
         column.validate(full=True)  # it may come from anywhere
     except pa.ArrowException:
         raise InputError("items must be valid text or a valid dictionary, got another") from None
-    if pa.types.is_dictionary(column.type):
-        chunks = [chunk.dictionary.cast(plain).take(chunk.indices) for chunk in column.chunks]
-        column = pa.chunked_array(chunks, plain)
+    if pa.types.is_dictionary(column.type):  # which is not unpacked: its texts may be long
+        totals, start = [_NOTHING], 0
+        for chunk in column.chunks:
+            totals.append(np.zeros(len(chunk.dictionary), dtype=np.int64))
+            add_amounts(chunk.indices.to_numpy(), amounts[start : start + len(chunk)], totals[-1])
+            start += len(chunk)
+        column = pa.chunked_array([chunk.dictionary for chunk in column.chunks], value_type)
+        amounts = np.concatenate(totals)
     if column.null_count:
         raise InputError("a dictionary of items must have no missing values, got some")
     table = pa.table({"item": column.cast(plain), "amount": amounts})
-    totals = table.group_by("item").aggregate([("amount", "sum")])
-    different = totals.column("item")
-    sums: NDArray[np.int64] = totals.column("amount_sum").to_numpy()
+    grouped = table.group_by("item").aggregate([("amount", "sum")])
+    different = grouped.column("item")
+    sums: NDArray[np.int64] = grouped.column("amount_sum").to_numpy()
     return different.to_pylist() if kind == "string" else different.to_numpy(), sums
 
 

@@ -3,12 +3,13 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from inspect import signature
 from itertools import groupby
 from typing import Any, Literal, overload
 
 import pyarrow as pa
 
-from armslength.checks import one_of
+from armslength.checks import one_of, short_repr
 from armslength.errors import NotResolvableError, ParameterError
 from armslength.planner.families import families
 from armslength.planner.needs import Needs, needs_of
@@ -35,7 +36,8 @@ from armslength.transforms.transform import checked_input_dim
 # Errors within a percent count as equal; then less data, less trust and less work decide.
 _NEARLY_EQUAL = 1.01
 _HARDLY_LARGER = 1.25
-_CHOSEN = frozenset(("noise", "noise_site", "max_norm", "dropped_bits", "item_weights"))
+_CHOSEN = frozenset(("transform", "noise", "noise_site", "max_norm", "dropped_bits", "item_weights"))
+_SETTINGS = frozenset(signature(Protocol).parameters) - _CHOSEN
 _PRINTED = ["label", "sketch_dim", "noise", "relative_error", "smallest_distance", "is_recommended"]
 _COLUMNS = pa.schema(
     {
@@ -195,9 +197,11 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
             in a ball: replacing one of norm at most r is radius=2r) and resolution; count, one_group, unit, items, vocabulary,
             record, record_pairs, total_share, on_grid, changed_entries, value_range.
     """
-    for name in _CHOSEN.intersection(settings):
+    for name in settings.keys() - _SETTINGS:
         raise ParameterError(
             f"{name} must be left out of a plan, which chooses it or cannot predict it, got one"
+            if name in _CHOSEN
+            else f"arguments of a plan must be its own or settings of al.Protocol, got {short_repr(name)}; see help(al.plan)"
         )
     dimension = None if input_dim is None else checked_input_dim(input_dim)
     protocol = Protocol(

@@ -119,10 +119,16 @@ def _rows(name: str, source: Any, keys: Sequence[str], value: str) -> tuple[str,
         else:
             texts = csv.ConvertOptions(column_types=dict.fromkeys([*keys, value], pa.string()))
             table = csv.read_csv(source, convert_options=texts)
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as problem:
-        reason = f": {str(problem).partition(chr(10))[0]}" if is_path else ""
+    except (
+        pa.ArrowException,
+        OSError,
+        KeyError,
+        TypeError,
+        ValueError,
+    ):  # which may quote a private file, named by mistake
+        remedy = "; a .csv file must have a first line with names, text in UTF-8, and as many values in each line as in the first"
         raise ParameterError(
-            f"{name} must be a mapping, a table, or a .csv or .parquet file that can be read, got {where}{reason}"
+            f"{name} must be a mapping, a table, or a .csv or .parquet file that can be read, got {where}{remedy if is_path else ''}"
         ) from None
     names = table.column_names
     known = [key for key in keys if key in names]
@@ -148,7 +154,7 @@ def check_given(option: str, source: Any, *, needed: bool) -> None:
     """Refuses a list that a protocol does not need, and a missing one that it needs."""
     if (source is not None) != needed:
         what = (
-            "the one that the protocol was made with, got none"
+            "the list that the protocol was made with, got none"
             if needed
             else "left out: the protocol needs none"
         )

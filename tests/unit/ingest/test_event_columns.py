@@ -87,6 +87,7 @@ def test_the_same_person_under_different_types_is_one_person(tmp_path):
         ({"what": pa.array([b"x"])}, "item must be of the protocol's type"),
         ({"who": pa.array([True])}, "person must be a column of text or numbers"),
         ({"who": pa.array([["a"]])}, "person must be a column of text or numbers"),
+        ({"who": pa.array([1], pa.float16())}, "columns of text or numbers, got a type"),
         ({"amount": pa.array(["1"])}, "weight must be a column of numbers"),
         ({"amount": pa.array([True])}, "weight must be a column of numbers"),
     ],

@@ -89,6 +89,12 @@ def test_many_events_by_totals_and_one_by_one(monkeypatch, most_totals, at_once)
         assert np.array_equal(found, transform.apply(totals[None, :])[0])
 
 
+def test_a_dictionary_is_not_unpacked():
+    column = pa.DictionaryArray.from_arrays(pa.array([0] * 2200), pa.array(["x" * 10**6]))  # 2.2 GB of text
+    found = event_sums(STRINGS, pa.chunked_array([column, column.slice(5, 3)]), 1).values[0]
+    assert np.array_equal(found, naive(STRINGS, ["x" * 10**6], [2203]))
+
+
 @given(st.lists(st.text(max_size=4).filter(lambda s: s.isascii()), max_size=40))
 def test_an_arrow_column_is_its_list(names):
     found = event_sums(STRINGS, pa.array(names, pa.string()), 1).values[0]

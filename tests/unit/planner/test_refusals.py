@@ -136,3 +136,10 @@ def test_bad_arguments_give_one_clear_line(arguments, says):
         al.plan(**{"input_dim": 100, "epsilon": 1, **arguments})
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["contributions", "transform", "noise", "max_norm"])
+@pytest.mark.parametrize("by", ["size", "shape"])
+def test_an_argument_that_a_plan_does_not_have_is_named(name, by):
+    with pytest.raises(al.ParameterError, match=name):
+        al.plan(epsilon=1, people=3000, contribution=5, by=by, **{name: 3})

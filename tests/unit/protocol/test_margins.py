@@ -184,6 +184,16 @@ def test_lists_that_are_refused(margins):
         protocol(margins)
 
 
+def test_a_private_file_that_is_named_by_mistake_is_not_quoted(tmp_path):
+    ragged, typed = tmp_path / "ragged.csv", tmp_path / "typed.csv"
+    ragged.write_text("patient,code\nsecret,A,B\n")
+    typed.write_text("patient,code\n" + "1,A\n" * 400_000 + "secret,B\n")  # the first block is of numbers
+    for path in (ragged, typed):
+        with pytest.raises(al.ParameterError, match="margins") as refused:
+            protocol(path)
+        assert "secret" not in str(refused.value)
+
+
 @pytest.mark.parametrize(
     "columns",
     [["town"], ["age", "age"], ["Age"], [7], [["age"]], [], ["age & sex"], ["age", "town"]],
