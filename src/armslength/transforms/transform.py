@@ -145,8 +145,7 @@ class Transform(ABC):
     def multiply_floats(self, X: Any) -> Any:
         """X·Aᵀ in float64 as a new n x k array, **not private**, for n x d floats, dense or sparse by rows."""
         if self._float_columns is not None:
-            product: Any = X.astype(np.float64, copy=False) @ self._float_columns
-            return product.toarray() if sparse.issparse(product) else product
+            return _float_product(X, self._float_columns)
         present, is_sparse = np.arange(X.shape[1]), sparse.issparse(X)
         if is_sparse:  # the columns that occur are enough
             present = np.unique(X.indices[: X.indptr[-1]])
@@ -155,9 +154,7 @@ class Transform(ABC):
         width = min(_FLOAT_COLUMNS, max(1, _FLOAT_ENTRIES // self._entries_per_column))
         for first in range(0, len(present), width):
             part = slice(first, first + width)
-            columns = self.columns(present[part]).astype(np.float64)
-            block: Any = X[:, part].astype(np.float64, copy=False) @ columns.T
-            product += block.toarray() if is_sparse and sparse.issparse(columns) else block
+            product += _float_product(X[:, part], self.columns(present[part]).astype(np.float64).T)
         return product
 
     @cached_attribute
@@ -312,6 +309,17 @@ class Transform(ABC):
     def setup_operations(self, norm: str, site: str) -> dict[str, int]:  # noqa: ARG002  # the same
         """What a protocol must compute of its matrix, in units of work, by what it is; each is computed once."""
         return {"scan": self.scan_work} | ({"norm": self.operator_norm_work} if norm == "l2" else {})
+
+
+def _float_product(X: Any, columns: Any) -> NDArray[np.float64]:
+    """X·columns in float64; of dense rows some at a time, which SciPy copies."""
+    n, d = X.shape
+    product = np.empty((n, columns.shape[1]))
+    step = max(1, n if sparse.issparse(X) else _FLOAT_ENTRIES // d)
+    for start in range(0, n, step):
+        block: Any = X[start : start + step].astype(np.float64, copy=False) @ columns
+        product[start : start + step] = block if isinstance(block, np.ndarray) else block.toarray()
+    return product
 
 
 def check_names(transform: type[Transform], parameters: Any, expected: set[str]) -> None:
