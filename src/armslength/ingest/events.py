@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from armslength.checks import short_repr, type_name
@@ -14,12 +15,12 @@ from armslength.ingest.grid import add_amounts
 from armslength.ingest.sums import Sums
 from armslength.protocol.protocol import Protocol
 from armslength.randomness.hashing import UNREADABLE, read_to_the_end
-from armslength.transforms.integer_rows import plain_array
+from armslength.transforms.integer_rows import SparseRows, plain_array
 from armslength.transforms.transform import Transform
 
+_EVENTS_AT_ONCE = 1 << 17
 _ENTRIES_AT_ONCE = 1 << 20
 _MOST_TOTALS = 1 << 21  # 16 MB
-_NOTHING: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
 
 def event_sums(protocol: Protocol, items: Any, amounts: Any) -> Sums:
@@ -51,18 +52,29 @@ def event_sums(protocol: Protocol, items: Any, amounts: Any) -> Sums:
 def _sketch_of_numbers(
     transform: Transform, numbers: NDArray[np.int64], amounts: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """For a fixed input_dim: as many additions for each event as its column has entries."""
+    """For a fixed input_dim: s additions for each event with `SparseJL`, a column for each different item with the others."""
     width = transform.input_dim or 0
     if width <= min(len(numbers), _MOST_TOTALS):
         # more events than columns: adding to one total is less work than to s coordinates
-        totals = np.zeros(width, dtype=np.int64)
-        add_amounts(numbers, amounts, totals)
-        return np.asarray(transform.apply(totals[None, :])[0])
+        return np.asarray(transform.apply(_totals(numbers, amounts, width)[None, :])[0])
+    if transform.cheap_per_event:
+        # as rows of a sparse matrix that are added up, so that threads share the work
+        starts = np.append(np.arange(0, max(1, len(numbers)), _EVENTS_AT_ONCE), len(numbers))
+        return np.asarray(transform.apply(SparseRows(starts, numbers, amounts, width)).sum(axis=0))
+    different, places = np.unique(numbers, return_inverse=True)
+    totals = _totals(places, amounts, len(different))
     sketch = np.zeros(transform.sketch_dim, dtype=np.int64)
     step = max(1, _ENTRIES_AT_ONCE // (transform.column_entries or transform.sketch_dim))
-    for first in range(0, len(numbers), step):
-        sketch += transform.columns(numbers[first : first + step]) @ amounts[first : first + step]
+    for first in range(0, len(different), step):
+        sketch += transform.columns(different[first : first + step]) @ totals[first : first + step]
     return sketch
+
+
+def _totals(numbers: NDArray[Any], amounts: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """The total amount of each number below count."""
+    totals = np.zeros(count, dtype=np.int64)
+    add_amounts(numbers.astype(np.int64, copy=False), amounts, totals)
+    return totals
 
 
 def _arrow_column(items: Any) -> pa.ChunkedArray | None:
@@ -96,7 +108,6 @@ def _column_of_list(protocol: Protocol, items: Any) -> pa.ChunkedArray:
 def _counts(column: pa.ChunkedArray, amounts: NDArray[np.int64], kind: str) -> tuple[Any, NDArray[np.int64]]:
     """(the different items of an Arrow column, the total amount of each)."""
     value_type = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    plain = pa.large_string() if value_type == pa.string_view() else value_type  # Arrow groups no views
     text_types = (pa.string(), pa.large_string(), pa.string_view())
     if not (value_type in text_types if kind == "string" else pa.types.is_integer(value_type)):
         raise InputError(
@@ -106,20 +117,19 @@ def _counts(column: pa.ChunkedArray, amounts: NDArray[np.int64], kind: str) -> t
         column.validate(full=True)  # it may come from anywhere
     except pa.ArrowException:
         raise InputError("items must be valid text or a valid dictionary, got another") from None
-    if pa.types.is_dictionary(column.type):  # which is not unpacked: its texts may be long
-        totals, start = [_NOTHING], 0
-        for chunk in column.chunks:
-            totals.append(np.zeros(len(chunk.dictionary), dtype=np.int64))
-            add_amounts(chunk.indices.to_numpy(), amounts[start : start + len(chunk)], totals[-1])
-            start += len(chunk)
+    if pa.types.is_dictionary(column.type):
+        parts = np.split(amounts, np.cumsum([len(chunk) for chunk in column.chunks]))
+        totals = [
+            _totals(chunk.indices.to_numpy(), part, len(chunk.dictionary))
+            for chunk, part in zip(column.chunks, parts, strict=False)
+        ]
+        amounts = np.concatenate([np.zeros(0, dtype=np.int64), *totals])
         column = pa.chunked_array([chunk.dictionary for chunk in column.chunks], value_type)
-        amounts = np.concatenate(totals)
     if column.null_count:
         raise InputError("a dictionary of items must have no missing values, got some")
-    table = pa.table({"item": column.cast(plain), "amount": amounts})
-    grouped = table.group_by("item").aggregate([("amount", "sum")])
-    different = grouped.column("item")
-    sums: NDArray[np.int64] = grouped.column("amount_sum").to_numpy()
+    coded = pc.dictionary_encode(column).combine_chunks()
+    different = coded.dictionary
+    sums = _totals(coded.indices.to_numpy(), amounts, len(different))
     return different.to_pylist() if kind == "string" else different.to_numpy(), sums
 
 

@@ -16,6 +16,7 @@ from armslength.checks import integer, plain_number, type_name
 from armslength.errors import InputError, ParameterError
 from armslength.laws import Cumulants
 from armslength.randomness.seeds import checked_seed
+from armslength.threads import cached_attribute
 from armslength.transforms.integer_rows import plain_array
 
 LARGEST_INPUT_DIM = 2**40
@@ -25,6 +26,7 @@ _LARGEST_NORM = 1e150
 _BLOCK_ENTRIES = 1 << 20  # 8 MB of int64: what one thread works on at a time
 _FLOAT_COLUMNS = 1 << 16
 _FLOAT_ENTRIES = 1 << 22  # of a dense A as float64: 32 MB
+_KEPT_FLOATS = 1 << 24  # up to 0.3 GB of a sparse A stay in memory as floats
 
 Matrix = NDArray[np.int64] | sparse.csc_array
 
@@ -152,6 +154,8 @@ class Transform(ABC):
 
     def multiply_floats(self, X: Any) -> Any:
         """X·Aᵀ in float64 as a new n x k array, **not private**, for n x d floats, dense or sparse by rows."""
+        if self._float_columns is not None:
+            return _float_product(X, self._float_columns)
         present, is_sparse = np.arange(X.shape[1]), sparse.issparse(X)
         if is_sparse:  # the columns that occur are enough
             present = np.unique(X.indices[: X.indptr[-1]])
@@ -160,10 +164,15 @@ class Transform(ABC):
         width = min(_FLOAT_COLUMNS, max(1, _FLOAT_ENTRIES // self._entries_per_column))
         for first in range(0, len(present), width):
             part = slice(first, first + width)
-            columns = self.columns(present[part]).astype(np.float64)
-            block: Any = X[:, part].astype(np.float64, copy=False) @ columns.T
-            product += block.toarray() if is_sparse and sparse.issparse(columns) else block
+            product += _float_product(X[:, part], self.columns(present[part]).astype(np.float64).T)
         return product
+
+    @cached_attribute
+    def _float_columns(self) -> Any:
+        """Aᵀ in float64, where it fits in memory."""
+        d = self._fixed_input_dim()
+        fits = d * self._entries_per_column <= _KEPT_FLOATS
+        return self.columns(np.arange(d)).astype(np.float64).T if fits else None
 
     @property
     def _entries_per_column(self) -> int:
@@ -310,6 +319,17 @@ class Transform(ABC):
     def setup_operations(self, norm: str, site: str) -> dict[str, int]:  # noqa: ARG002  # the same
         """What a protocol must compute of its matrix, in units of work, by what it is; each is computed once."""
         return {"scan": self.scan_work} | ({"norm": self.operator_norm_work} if norm == "l2" else {})
+
+
+def _float_product(X: Any, columns: Any) -> NDArray[np.float64]:
+    """X·columns in float64; of dense rows some at a time, which SciPy copies."""
+    n, d = X.shape
+    product = np.empty((n, columns.shape[1]))
+    step = max(1, n if sparse.issparse(X) else _FLOAT_ENTRIES // d)
+    for start in range(0, n, step):
+        block: Any = X[start : start + step].astype(np.float64, copy=False) @ columns
+        product[start : start + step] = block if isinstance(block, np.ndarray) else block.toarray()
+    return product
 
 
 def check_names(transform: type[Transform], parameters: Any, expected: set[str]) -> None:

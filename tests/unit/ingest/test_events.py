@@ -45,6 +45,10 @@ FORMS = {
     "arrow chunks": lambda items: chunked(items, pa.string()),
     "arrow dictionary": lambda items: pa.array(items).dictionary_encode(),
     "arrow dictionary chunks": lambda items: chunked(items, pa.string()).dictionary_encode(),
+    "arrow dictionaries of their own": lambda items: pa.chunked_array(
+        [pa.array(items[:3]).dictionary_encode(), pa.array(items[3:]).dictionary_encode()]
+    ),
+    "arrow dictionary of views": lambda items: pa.array(items, pa.string_view()).dictionary_encode(),
     "arrow slice": lambda items: pa.array(["other", *items, "other"]).slice(1, len(items)),
     "polars": pl.Series,
     "polars categorical": lambda items: pl.Series(items, dtype=pl.Categorical),
@@ -75,6 +79,7 @@ def test_numbers_in_every_form(protocol, form):
 def test_many_events_by_totals_and_one_by_one(monkeypatch, most_totals, at_once):
     monkeypatch.setattr(events, "_MOST_TOTALS", most_totals)
     monkeypatch.setattr(events, "_ENTRIES_AT_ONCE", at_once)
+    monkeypatch.setattr(events, "_EVENTS_AT_ONCE", at_once)
     generator = np.random.default_rng(0)
     items, amounts = generator.integers(0, 50, 300), generator.integers(-(2**62), 2**62, 300)
     totals = np.zeros(50, dtype=np.int64)
