@@ -3,6 +3,8 @@
 import pytest
 from hypothesis import HealthCheck, settings
 
+from armslength.threads import available_threads
+
 # The first call of a kernel compiles it, which no deadline knows of. Derandomized: a run never surprises.
 settings.register_profile(
     "armslength", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
@@ -21,6 +23,12 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_auto_num_workers():
+    """One more than there are cores: some tests wait for processes, disks and a cluster."""
+    return available_threads() + 1
+
+
+@pytest.hookimpl(optionalhook=True)  # the same
 def pytest_xdist_make_scheduler(config, log):
     """Tests that share what is costly to start or to compute run in one process: those of a file, a server or a session."""
     from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415  # where it may be missing

@@ -88,11 +88,10 @@ def test_types_are_shown_without_what_is_in_them(tmp_path):
     refused(lambda: PROTOCOL.release_table(tmp_path / "a.parquet", **ROLES))
 
 
-def test_a_header_of_very_many_columns_is_refused(tmp_path):
+def test_of_very_many_columns_two_are_read(tmp_path):
     path = tmp_path / "a.csv"
-    path.write_text("person,item" + ",x" * 1_000_000 + "\n")
-    with pytest.raises(al.InputError, match="at most 20000 columns, got 1000002"):
-        PROTOCOL.release_table(path, **ROLES)
+    path.write_text("person,item" + ",x" * 1_000_000 + "\np,i" + "," * 1_000_000 + "\n")
+    assert len(PROTOCOL.release_table(path, **ROLES)) == 1
 
 
 def test_a_pipe_is_no_file(tmp_path):

@@ -210,7 +210,7 @@ def seen_populations(rng, pair, items):
 
 def simulated(plan, draw_rows, trials=TRIALS):
     """(estimates, how many were told apart) of independent pairs, over many public seeds, at the setting that a plan recommends."""
-    best, situation = plan.recommended, plan.situation
+    best = plan.recommended
     values, told = [], 0
     for number in range(trials // TRIALS_A_SEED):
         protocol = replace(plan, seed=f"shapes {number}").protocol
@@ -219,7 +219,7 @@ def simulated(plan, draw_rows, trials=TRIALS):
         a, b = (as_events(protocol.release(each, ledger=al.NO_LEDGER)) for each in rows)
         estimate = squared_shape_distances(a, b, beyond_chance=True)
         values.append(np.diag(estimate.value))
-        threshold = estimate.rule.law.limits(np.zeros(estimate.value.shape), situation.tail)[1]
+        threshold = estimate.rule.law.limits(np.zeros(estimate.value.shape), best.pair.tail)[1]
         told += np.count_nonzero(np.diag(estimate.value > threshold))
     return np.concatenate(values), told / trials
 
