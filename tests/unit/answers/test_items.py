@@ -177,10 +177,15 @@ def test_a_list_too_long_is_refused_with_what_to_do():
         al.explain_items(rows["north"], rows["harbor"], range(200))
     with pytest.raises(al.NotResolvableError, match="explain 3000"):
         al.explain_items(rows["north"], rows["harbor"], range(3000))
-    three = release(counts_of(i0=5000), transform={"sketch_dim": 900, "sparsity": 3})
-    whole = al.explain_items(three["north"], three["harbor"], range(3000))
-    assert whole.items[0] == "0"
-    assert "chosen by one block" in whole.note
+    # An item that shares its bins with other chosen ones has no interval: seen in 0.08 of releases, and 0.12 of others. Not to be
+    # first in 12 of 20 then has a probability of 4e-7.
+    first = 0
+    for _ in range(20):
+        three = release(counts_of(i0=5000), transform={"sketch_dim": 900, "sparsity": 3})
+        whole = al.explain_items(three["north"], three["harbor"], range(3000))
+        assert "chosen by one block" in whole.note
+        first += whole.items[0] == "0"
+    assert first > 8
 
 
 @pytest.mark.parametrize(
