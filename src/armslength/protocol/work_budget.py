@@ -7,7 +7,7 @@ from armslength.checks import integer
 from armslength.errors import CorruptFileError
 from armslength.transforms.transform import Transform
 
-DEFAULT_WORK = 4 * 10**9  # about four seconds of one core, in the units of transforms/transform.py
+DEFAULT_WORK = 4 * 10**9  # about four seconds of one core, in the units of transforms/work_units.py
 _LARGEST_LIMIT = 2**63 - 1
 _LAPLACE, _GAUSSIAN = 200_000, 3_000_000  # a protocol and its calibration, without its matrix
 
@@ -44,7 +44,7 @@ class WorkBudget:
         done.update(parts)
 
     def charge(self, work: int, where: str) -> None:
-        """Refuses work, in the units of transforms/transform.py, that is more than is left."""
+        """Refuses work, in the units of transforms/work_units.py, that is more than is left."""
         self._spent += work
         if self._limit is not None and self._spent > self._limit:
             raise CorruptFileError(
