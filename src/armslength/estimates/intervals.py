@@ -2,22 +2,28 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol as Interface
 
 import numpy as np
 from scipy.special import ndtri
 
+from armslength._numba import kernel
 from armslength.checks import number, one_of
 from armslength.errors import ParameterError
 from armslength.estimates.pair_noise import NO_NOISE, Floats, PairNoise, PairNoises
 from armslength.estimates.quantiles import LARGEST_DEVIATE, chi_square_quantile, estimate_quantiles
 from armslength.estimates.variance import ErrorModel, VarianceCurve
+from armslength.threads import for_blocks
 
 Bounds = tuple[Floats, Floats]
 
 METHODS = ("asymptotic", "guaranteed")
 _NODES_PER_UNIT = 256  # of arcsinh(D/start): two neighbors differ by at most 0.4 percent
 _FARTHEST = 2.0**40  # times the estimate: beyond that no upper end is looked for
+_STEP_BITS = 44  # of a float's 52 bits of fraction: 256 steps from each power of 2 to the next
+_WITHIN, _PER_STEP = 2**_STEP_BITS - 1, 2.0**-_STEP_BITS
+_BLOCK = 2**15
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,7 @@ def pair_intervals(model: ErrorModel, noises: PairNoises, value: Floats, level: 
     number, unit = numbers[noises.index], units[noises.index]
     slack = slacks[noises.index] * model.unit
     if np.ndim(number) == 0:
-        lower, upper = _scaled_interval(model, laws[int(number)], (value, unit, slack), level)
+        lower, upper = interval_rule(model, laws[int(number)]).interval(value, level, slack, unit)
     else:
         number, unit, slack = (np.broadcast_to(each, value.shape) for each in (number, unit, slack))
         lower, upper = np.empty(value.shape), np.empty(value.shape)
@@ -78,23 +84,13 @@ def pair_intervals(model: ErrorModel, noises: PairNoises, value: Floats, level: 
         used, starts = np.unique(number.ravel()[order], return_index=True)
         used, starts = used[used >= 0], starts[used >= 0]
         for law, chosen in zip(used.tolist(), np.split(order, starts)[1:], strict=True):
-            parts = value.flat[chosen], unit.flat[chosen], slack.flat[chosen]
-            lower.flat[chosen], upper.flat[chosen] = _scaled_interval(model, laws[law], parts, level)
+            rule = interval_rule(model, laws[law])
+            ends = rule.interval(value.flat[chosen], level, slack.flat[chosen], unit.flat[chosen])
+            lower.flat[chosen], upper.flat[chosen] = ends
     if noises.shared is not None:
         pairs, merged = noises.shared
         lower[pairs], upper[pairs] = pair_intervals(model, merged, value[pairs], level)
     return lower, upper
-
-
-def _scaled_interval(
-    model: ErrorModel, law: PairNoise, estimates: tuple[Floats, Floats, Floats], level: Level
-) -> Bounds:
-    """The intervals of (estimates, units, slacks) whose noise has this law."""
-    value, unit, slack = estimates
-    if law.is_exact:
-        return interval_rule(model, law).interval(value, level)
-    lower, upper = interval_rule(model, law).interval(value / unit, level, slack / unit)
-    return lower * unit, upper * unit
 
 
 def interval_rule(model: ErrorModel, noise: PairNoise) -> "IntervalRule":
@@ -123,20 +119,37 @@ class IntervalRule:
     noise_variance: float  # κ₂ of a coordinate, data units
     left_out: int | None = None  # coordinates that a projection without replacement has left out
 
-    def interval(self, estimates: Floats, level: Level, slack: Floats | float = 0.0) -> Bounds:
+    def interval(
+        self, estimates: Floats, level: Level, slack: Floats | float = 0.0, unit: Floats | float = 1.0
+    ) -> Bounds:
         """(lower, upper) for each estimate; no upper limit is infinity.
 
         An estimate below 0 gets the upper end of an estimate of 0, so that noise does not look like certainty. Estimates
-        are lowered by the slack for their lower ends, and raised by it for their upper ends.
+        are lowered by the slack for their lower ends, and raised by it for their upper ends. One whose unit is not 1 has
+        the noise of this rule times the square root of the unit.
         """
         if self.curve.b == 0 and self.curve.c == 0:
             return self._without_noise(estimates, level)
-        top = float(np.max(estimates + slack, initial=0.0, where=np.isfinite(estimates)))
-        start = max(math.sqrt(self.curve.c), self.curve.b, 1e-300)
+        flat, units, slacks = np.ravel(estimates), np.ravel(unit), np.ravel(slack / unit)
+        largest = np.max(flat, initial=0.0)
+        if not np.isfinite(largest):
+            largest = np.max(flat, initial=0.0, where=np.isfinite(flat))
+        ends = self._ends(float(largest / np.min(units, initial=np.inf) + np.max(slacks, initial=0.0)), level)
+        lower, upper = np.empty(len(flat)), np.empty(len(flat))
+        for_blocks(len(flat), _BLOCK, partial(_look_up, (flat, units, slacks), ends, (lower, upper)))
+        return lower.reshape(np.shape(estimates)), upper.reshape(np.shape(estimates))
+
+    def _ends(self, top: float, level: Level) -> tuple[float, float, Floats, Floats]:
+        """Both ends as tables for estimates up to `top`: (start, least, lower, upper).
+
+        Their grid has 256 points from each power of 2 to the next, and begins at start, for an estimate of `least` in the
+        table of lower ends, and of 0 in that of upper ends.
+        """
+        # A power of 2; neither nodes nor grid depend on the estimates: a part of them gets the same ends as all at once.
+        start = math.ldexp(0.5, math.frexp(max(math.sqrt(self.curve.c), self.curve.b, 1e-300))[1])
         farthest = max(top, start)
         while True:
             farthest *= 8
-            # Nodes do not depend on the estimates: a part of them gets the same ends as all at once.
             count = math.ceil(_NODES_PER_UNIT * math.asinh(farthest / start)) + 1
             nodes = start * np.sinh(np.arange(count) / _NODES_PER_UNIT)
             upper, lower = self._quantiles(nodes, level)
@@ -146,10 +159,11 @@ class IntervalRule:
                 break
         # The smallest D that could give so large an estimate, and the largest that could still give so small a one.
         above, below = np.maximum.accumulate(above), np.minimum.accumulate(below[::-1])[::-1]
-        high = estimates - slack
-        lower = np.interp(high, above, nodes)
-        lower[high <= above[0]] = 0.0
-        return lower, np.interp(np.maximum(estimates, 0.0) + slack, below, nodes, right=np.inf)
+        first, last = (np.array([start, start + top]).view(np.int64) >> _STEP_BITS).tolist()
+        grid = (np.arange(first, last + 2) << _STEP_BITS).view(np.float64)
+        least = float(above[0])
+        lowest = np.interp(grid - start + least, above, nodes)
+        return start, least, lowest, np.interp(grid - start, below, nodes, right=np.inf)
 
     def smallest_resolved(self, level: Level) -> float:
         """The estimate from which on an interval leaves out 0: the upper quantile of the exact law at D = 0."""
@@ -179,3 +193,39 @@ class IntervalRule:
         with np.errstate(divide="ignore", invalid="ignore"):
             above = positive / far if far > 0 else np.where(positive > 0, np.inf, 0.0)
         return positive / (1 + float(upper[0]) * root), above
+
+
+@kernel
+def _look_up(
+    estimates: tuple[Floats, Floats, Floats],
+    ends: tuple[float, float, Floats, Floats],
+    result: Bounds,
+    first: int,
+    stop: int,
+) -> None:
+    """The ends of the estimates from `first` to `stop`."""
+    values, units, slacks = estimates
+    start, least, lower, upper = ends
+    for n in range(first, stop):
+        unit = units[n] if len(units) > 1 else units[0]
+        slack = slacks[n] if len(slacks) > 1 else slacks[0]
+        value = values[n] / unit
+        if not np.isfinite(value):
+            result[0][n], result[1][n] = (value if np.isnan(value) else 0.0), abs(value)
+            continue
+        high = value - slack
+        result[0][n] = unit * _end(high - least + start, start, lower) if high > least else 0.0
+        result[1][n] = unit * _end(max(value, 0.0) + slack + start, start, upper)
+
+
+@kernel
+def _end(place: float, start: float, table: Floats) -> float:
+    """The table at a place on the grid that begins at start; infinity in a cell that reaches it.
+
+    A float's leading bits are the cell, and the others how far in it the place is: nothing is searched.
+    """
+    steps = np.float64(place).view(np.int64) - np.float64(start).view(np.int64)
+    cell = np.uint64(steps >> _STEP_BITS)
+    left, right = table[cell], table[cell + np.uint64(1)]
+    within = (steps & _WITHIN) * _PER_STEP
+    return float(left + (right - left) * within if right < np.inf else right)

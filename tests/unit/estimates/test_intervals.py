@@ -46,6 +46,29 @@ def test_an_interval_is_every_distance_that_could_have_given_the_estimate():
         assert high == pytest.approx(inside[-1], rel=3e-3)
 
 
+@pytest.mark.parametrize("unit", [1.0, 1e-9, 3e12])
+def test_ends_solve_their_equations_and_do_not_depend_on_other_estimates(unit):
+    rule, level = rule_of(PROTOCOL), Level.of(0.95, "asymptotic", 1)
+    estimates = np.geomspace(1.01 * rule.smallest_resolved(level), 1e9, 3001)
+    lower, upper = rule.interval(estimates * unit, level, 0.0, unit)
+    for end, sign, which in (lower / unit, 1, 0), (upper / unit, -1, 1):
+        quantile = rule._quantiles(end, level)[which]
+        assert end + sign * quantile * np.sqrt(rule.curve.at(end)) == pytest.approx(estimates, rel=1e-4)
+    part = slice(7, 2000, 3)
+    few = rule.interval(estimates[part] * unit, level, np.zeros(len(estimates[part])), unit)
+    assert np.array_equal(few, (lower[part], upper[part]))
+
+
+def test_slack_and_estimates_that_are_not_finite():
+    rule, level = rule_of(PROTOCOL), Level.of(0.95, "asymptotic", 1)
+    (lower, _), (_, upper) = np.transpose(rule.interval(np.array([900.0, 1100.0]), level))
+    assert np.array_equal(np.ravel(rule.interval(np.array([1000.0]), level, 100.0)), (lower, upper))
+    lower, upper = rule.interval(np.array([np.inf, -np.inf, np.nan, 1e100]), level)
+    assert np.array_equal(lower[:3], [0, 0, np.nan], equal_nan=True)
+    assert np.array_equal(upper[:3], [np.inf, np.inf, np.nan], equal_nan=True)
+    assert lower[3] < 1e100 < upper[3]
+
+
 def test_below_zero_the_upper_end_is_that_of_zero():
     given = np.array([-1e6, -1.0, 0.0, 1.0])
     lower, upper = rule_of(PROTOCOL).interval(given, Level.of(0.95, "asymptotic", 1))
