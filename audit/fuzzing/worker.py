@@ -25,17 +25,7 @@ if TYPE_CHECKING:
 MOST_RESIDENT = 1500  # megabytes
 _LONGEST_SILENCE = 60  # seconds
 _MOST_ADDRESSES = 8 * 2**30
-_READING = (
-    "checks",
-    "cli",
-    "formats",
-    "ledger",
-    "privacy",
-    "protocol",
-    "tables",
-    "search.collection",
-)
-_COMPILED = ("protocol.kernels", "tables.kernels")  # which cannot be instrumented
+READING = ("checks", "cli", "files", "ingest", "ledger", "privacy", "protocol", "sketches")
 
 
 class Account:
@@ -88,22 +78,18 @@ class Account:
         self.out.write_text(json.dumps(document), encoding="utf-8")
 
 
-def _not_reading() -> list[str]:
-    """The modules of armslength that need no guide."""
+def modules_without_guide() -> list[str]:
+    """The modules of armslength that do not read, and those with compiled functions, which cannot be instrumented."""
     spec = find_spec("armslength")
     if spec is None or spec.origin is None:
-        raise ImportError("armslength must be there to be read")
+        raise ImportError("armslength must be installed")
     top = Path(spec.origin).parent
-    names = [
-        ".".join(path.relative_to(top).with_suffix("").parts).removesuffix("__init__").rstrip(".")
-        for path in top.rglob("*.py")
-    ]
-    left_out = [
-        name
-        for name in names
-        if name in _COMPILED or not any(name == each or name.startswith(f"{each}.") for each in _READING)
-    ]
-    return ["armslength", *(f"armslength.{name}" for name in left_out if name)]
+    modules = []
+    for path in top.rglob("*.py"):
+        parts = path.relative_to(top).with_suffix("").parts
+        if parts[0] not in READING or "@kernel" in path.read_text(encoding="utf-8"):
+            modules.append(".".join(("armslength", *parts)).removesuffix(".__init__"))
+    return modules
 
 
 def main() -> None:
@@ -112,7 +98,7 @@ def main() -> None:
     atheris: Any = import_module("atheris") if find_spec("atheris") is not None else None
     instrumented: AbstractContextManager[Any] = nullcontext()
     if atheris is not None:
-        instrumented = atheris.instrument_imports(include=["armslength"], exclude=_not_reading())
+        instrumented = atheris.instrument_imports(include=["armslength"], exclude=modules_without_guide())
     with instrumented:
         targets = import_module("audit.fuzzing.targets")  # and with it all that is read with
     import_module("audit.fuzzing.workspace").remember_compositions()
