@@ -5,6 +5,7 @@ An internal error shows its type and its place, never its message: that may quot
 
 import errno
 import io
+import re
 import signal
 import sys
 import threading
@@ -91,6 +92,30 @@ def exit_code(error: ArmslengthError) -> int:
     return next((code for kind, code in _CODES.items() if isinstance(error, kind)), BAD_INPUT)
 
 
+def _options_of(command: click.Command) -> dict[str, str]:
+    """What each argument of the library is called on the command line."""
+    if isinstance(command, click.Group):
+        return {name: text for part in command.commands.values() for name, text in _options_of(part).items()}
+    options = (param for param in command.params if isinstance(param, click.Option))
+    return {str(option.name): max(option.opts, key=len) for option in options}
+
+
+def with_options(message: str, options: dict[str, str]) -> str:
+    """A message of the library with options in place of its arguments: --repeat for repeat=True. Quoted text stays.
+
+    An argument is recognized at the beginning of a message, by a value, or by an underscore in its name.
+    """
+
+    def replaced(match: re.Match[str]) -> str:
+        name, value = match["name"], match["value"]
+        if name is None or not (value or "_" in name or match["begin"] is not None):
+            return match[0]
+        return options[name] + (" " if value == "=" else "")
+
+    names = "|".join(map(re.escape, options))
+    return re.sub(rf"'[^']*'|(?P<begin>^)?\b(?P<name>{names})\b(?P<value>=True\b|=)?", replaced, message)
+
+
 class CleanErrors(click.Group):
     """A group of commands whose errors, and interruptions, are one line; anything else is a bug, and shows where it happened (exit code 1)."""
 
@@ -100,7 +125,9 @@ class CleanErrors(click.Group):
             try:
                 return super().invoke(ctx)
             except ArmslengthError as error:
-                click.echo(f"armslength: {error}", err=True)
+                command = self.get_command(ctx, ctx.invoked_subcommand or "")
+                options = {"create": "--new-ledger", **(_options_of(command) if command else {})}
+                click.echo(f"armslength: {with_options(str(error), options)}", err=True)
                 ctx.exit(exit_code(error))
             except KeyboardInterrupt as interruption:
                 click.echo(f"armslength: {str(interruption) or 'interrupted'}", err=True)
