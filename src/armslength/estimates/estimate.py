@@ -103,6 +103,9 @@ class Estimate(Result):
         value, rule = self.value[part], _Part(self.rule, part)
         return replace(self, value=value, labels=labels, in_clear=in_clear, within=within, rule=rule)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.value, dtype=dtype, copy=copy)
+
     def __float__(self) -> float:
         """The value of a single row or pair."""
         lines = self.lines(2)

@@ -72,11 +72,16 @@ def _row_totals(rows: Rows, threads: int | None) -> NDArray[np.int64]:
 
 
 def index_labels(X: Any) -> list[str] | None:
-    """The index of a data frame, if it is text that names each row; None for anything else."""
-    index = getattr(X, "index", None)
+    """The index of a data frame, if it is text that names each row; None for anything else.
+
+    Numbers are no labels: after a filter they say which rows were left out, and labels are published.
+    """
+    index: Any = getattr(X, "index", None)
+    if getattr(index, "inferred_type", None) == "categorical":
+        index = index.astype(index.categories.dtype)
     if getattr(index, "inferred_type", None) != "string":
         return None
-    labels = list(X.index)
+    labels = list(index)
     if len(set(labels)) < len(labels) or not all(isinstance(label, str) for label in labels):
         raise InputError(
             "the index of X must name each row once, got duplicates or missing names; pass labels, or X.reset_index(drop=True)"

@@ -58,6 +58,10 @@ class SketchRows:
     def each_label(self) -> Iterator[str]:
         """The labels of all rows, in order."""
 
+    def __contains__(self, label: object) -> bool:
+        """Whether a row has this label."""
+        return any(label == known for known in self.each_label())
+
     def __getitem__(self, chosen: Any) -> "Sketches":
         """Rows by number, slice, mask or label, or by a list of numbers or labels; always `Sketches`.
 
@@ -65,6 +69,8 @@ class SketchRows:
         """
         count = len(self)
         if isinstance(chosen, slice):
+            if any(isinstance(end, str) for end in (chosen.start, chosen.stop)):
+                raise ParameterError("a slice must be of row numbers, got labels; name all labels in a list")
             return self.rows(range(count)[chosen])
         try:
             listed = np.asarray(chosen)

@@ -213,6 +213,7 @@ def test_the_index_of_a_data_frame_names_the_rows():
     for index in (
         ["north", "south", "west"],
         pd.Index(["north", "south", "west"], dtype="string", name="who"),
+        pd.CategoricalIndex(["north", "south", "west"], categories=["west", "south", "north"]),
     ):
         named = frame.set_axis(index, axis=0)
         for sketches in (COUNTS.release(named, ledger=al.NO_LEDGER), al.sketch_in_clear(COUNTS, named)):

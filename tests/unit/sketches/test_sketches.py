@@ -78,6 +78,12 @@ def test_numbers_of_numpy_give_sketches(sketches):
 def test_as_an_array_they_are_their_values(sketches):
     assert np.array_equal(np.asarray(sketches), sketches.values)
     assert np.asarray(sketches, dtype=float).dtype == np.float64
+    distances = al.distances(sketches)
+    assert np.array_equal(np.asarray(distances), distances.value)
+    assert sketches.labels[0] in sketches
+    assert "nobody" not in sketches
+    with pytest.raises(al.ParameterError, match="list"):
+        sketches[sketches.labels[0] :]
     changed = np.array(sketches)
     changed[0, 0] += 1
     assert changed[0, 0] != sketches.values[0, 0]
