@@ -49,7 +49,11 @@ def heat_map(
     axes = _axes(ax, 3.2 + inches * min(columns, 30), 2.2 + inches * min(rows, 30))
     own = np.eye(rows, columns, dtype=np.bool_) if within else np.zeros(value.shape, dtype=np.bool_)
     colored = resolved & np.isfinite(value) & ~own
-    image = axes.imshow(np.ma.array(value, mask=~colored), cmap="viridis_r", aspect="equal")
+    lowest = min(
+        0.0, float(np.min(value, initial=0.0, where=colored))
+    )  # small differences must not look large
+    shades = np.ma.array(value, mask=~colored)
+    image = axes.imshow(shades, cmap="viridis_r", aspect="equal", vmin=lowest)
     if colored.any():
         axes.figure.colorbar(image, ax=axes, label=label, shrink=0.8)
     else:
@@ -68,7 +72,7 @@ def heat_map(
             is_light = hatched[i, j] or image.norm(value[i, j]) < 0.5
             box = {"facecolor": _LIGHT, "linewidth": 0, "pad": 1.0} if hatched[i, j] else None
             look = {"ha": "center", "va": "center", "fontsize": 7, "color": "black" if is_light else "white"}
-            axes.text(j, i, f"{value[i, j]:.3g}", **look, bbox=box)
+            axes.text(j, i, f"{float(f'{value[i, j]:.3g}'):,g}", **look, bbox=box)
     return axes
 
 
@@ -217,7 +221,7 @@ def _axes(ax: Any, width: float, height: float) -> Any:
     """The axes to draw on: the given ones, or those of a new figure of this size in inches."""
     if ax is not None:
         return ax
-    return _matplotlib("matplotlib.pyplot").subplots(figsize=(width, height), layout="constrained")[1]
+    return _matplotlib("matplotlib.pyplot").subplots(figsize=(width, height), layout="compressed")[1]
 
 
 def _matplotlib(module: str) -> Any:
