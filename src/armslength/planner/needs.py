@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from armslength.planner.families import families
 from armslength.planner.predictions import Option, options, predict
 from armslength.planner.situation import (
     LARGEST_COUNT,
@@ -20,7 +19,6 @@ from armslength.privacy.exact_numbers import WEAK_EPSILON
 LARGEST_EPSILON = 1000.0
 _STEP = 4  # every fourth size is close enough
 _LARGEST_LIMIT = 2**20
-_LAST_SIZES = 32  # of a family; the limit before did not have them
 
 
 @dataclass(frozen=True)
@@ -36,11 +34,12 @@ class Needs:
 def needs_of(situation: SizeSituation, every_option: Sequence[Option]) -> Needs:
     """The needs, by bisection: errors fall as ε and the distance grow."""
     limit = situation.max_sketch_dim
-    choices = [each for each in every_option if each.transform.sketch_dim <= limit]
+    choices = [option for option in every_option if option.sketch_dim <= limit]
+    largest = {option.family: option.sketch_dim for option in choices}
     sample = [
         option
         for number, option in enumerate(choices)
-        if number % _STEP == 0 or option.transform.sketch_dim == option.family.sizes[-1]
+        if number % _STEP == 0 or option.sketch_dim == largest[option.family]
     ]
 
     def resolves(**changes: Any) -> bool:
@@ -61,15 +60,11 @@ def _larger_limit(situation: SizeSituation) -> int | None:
     limit = situation.max_sketch_dim
     most = min(_LARGEST_LIMIT, situation.input_dim or _LARGEST_LIMIT)
     while limit < most:
-        limit = min(2 * limit, most)
+        before, limit = limit, min(2 * limit, most)
         larger = replace(situation, max_sketch_dim=limit)
-        candidates = [
-            option
-            for family in families(larger)
-            if family.sizes[-1] <= limit
-            for option in options(replace(family, sizes=family.sizes[-_LAST_SIZES:]), larger)
-        ]
-        if any(line.is_resolved for line in predict(candidates, larger)):
+        if any(
+            line.is_resolved and line.is_choice for line in predict(options(larger, above=before), larger)
+        ):
             return limit
     return None
 

@@ -79,11 +79,6 @@ class Situation:
         """δ of this noise."""
         return self.delta if noise == "gaussian" else Fraction(0)
 
-    def protocol_of(self, transform: Transform, noise: str, **others: Any) -> Protocol:
-        """The protocol with this transform and noise, calibrated exactly. A matrix without a formula is scanned now."""
-        fields = {**self.fields, **others}
-        return Protocol(transform, epsilon=self.epsilon, delta=self.delta_of(noise), noise=noise, **fields)
-
     def explains(self, transform: Transform) -> bool:
         """Whether all listed items can be told apart by sketches of this transform."""
         return self.explain is None or measures_items(transform, self.explain, ITEM_ERROR)
@@ -113,11 +108,6 @@ def checked_explain(explain: Any, max_sketch_dim: Any, input_dim: int | None) ->
         return count, integer("max_sketch_dim", max_sketch_dim, at_least=1, at_most=LARGEST_SKETCH_DIM)
     enough = [] if count is None else [math.ceil(count / ITEM_ERROR) + 1, input_dim or 0]
     return count, max(USUAL_LARGEST, *(size for size in [0, *enough] if size <= LARGEST_FOR_ITEMS))
-
-
-def checked_people(people: Any) -> int:
-    """How many people a group or party has."""
-    return integer("people", people, at_least=1, at_most=LARGEST_COUNT)
 
 
 def usual_max_norm(protocol: Protocol, transform: Transform) -> Fraction | None:
