@@ -45,14 +45,20 @@ def needs_of(situation: SizeSituation, every_option: Sequence[Option]) -> Needs:
     def resolves(**changes: Any) -> bool:
         return any(line.is_resolved for line in predict(sample, replace(situation, **changes)))
 
-    epsilon = enough_epsilon(situation.epsilon, lambda value: resolves(epsilon=value))
-    low = situation.distances.low
-    distance = smallest(low, LARGEST_DISTANCE, lambda value: resolves(distances=Distances(value, value)))
+    distance = smallest(
+        situation.distances.low,
+        LARGEST_DISTANCE,
+        lambda value: resolves(distances=Distances(value, value)),
+    )
     people = None
     if situation.people is not None and distance is not None:
         people = people_for(distance, situation.protocol.contribution or 1, situation.input_dim)
-    far = None if distance is None else float(rounded_up(distance, 3))
-    return Needs(epsilon, far, people, _larger_limit(situation))
+    return Needs(
+        epsilon=enough_epsilon(situation.epsilon, resolves),
+        distance=None if distance is None else float(rounded_up(distance, 3)),
+        people=people,
+        sketch_dim=_larger_limit(situation),
+    )
 
 
 def _larger_limit(situation: SizeSituation) -> int | None:
@@ -69,15 +75,15 @@ def _larger_limit(situation: SizeSituation) -> int | None:
     return None
 
 
-def enough_epsilon(epsilon: Fraction, holds: Callable[[Fraction], bool]) -> float | None:
-    """The smallest larger ε for which a monotone condition holds, to two digits; None if there is none up to 1000."""
-    value = smallest(float(epsilon), LARGEST_EPSILON, lambda value: holds(rounded_up(value, 2)))
+def enough_epsilon(epsilon: Fraction, holds: Callable[..., bool]) -> float | None:
+    """The smallest larger ε for which holds(epsilon=ε), to two digits; None if there is none up to 1000."""
+    value = smallest(float(epsilon), LARGEST_EPSILON, lambda value: holds(epsilon=rounded_up(value, 2)))
     return None if value is None else float(rounded_up(value, 2))
 
 
-def enough_people(people: int, holds: Callable[[int], bool]) -> int | None:
-    """The same for a number of people, up to 2^40."""
-    value = smallest(float(people), LARGEST_COUNT, lambda value: holds(math.ceil(rounded_up(value, 2))))
+def enough_people(people: int, holds: Callable[..., bool]) -> int | None:
+    """The same for holds(people=number), up to 2^40."""
+    value = smallest(people, LARGEST_COUNT, lambda value: holds(people=math.ceil(rounded_up(value, 2))))
     return None if value is None else math.ceil(rounded_up(value, 2))
 
 
@@ -88,13 +94,13 @@ def offers(epsilon: float | None, people: int | None) -> list[str]:
     return of_epsilon + ([] if people is None else [f"{people:,} people in each party"])
 
 
-def smallest(start: float, most: float, holds: Callable[[float], bool]) -> float | None:
-    """The smallest value above start for which a monotone condition holds, within half a percent; None if none up to most."""
-    if start >= most or not holds(most):
+def smallest(start: float, largest: float, holds: Callable[[float], bool]) -> float | None:
+    """The smallest value above start for which a monotone condition holds, within half a percent; None if none up to the largest."""
+    if start >= largest or not holds(largest):
         return None
     high = start
     while not holds(high):
-        high = min(most, 2 * high)
+        high = min(largest, 2 * high)
     low = max(start, high / 2)
     while high > 1.005 * low:
         middle = math.sqrt(low * high)

@@ -8,6 +8,7 @@ from typing import Any
 from armslength.errors import NotResolvableError, plural
 from armslength.planner.predictions import Option
 from armslength.planner.situation import Situation
+from armslength.privacy.exact_numbers import weakness
 from armslength.protocol.protocol import Protocol
 from armslength.results import Result, table_lines
 from armslength.threads import cached_attribute
@@ -35,7 +36,8 @@ class AnyPlan(Result):
     @property
     def weakness(self) -> str:
         """Why the promise of what is recommended would be weak; empty if it is not."""
-        return self.situation.weakness(self.recommended.noise)
+        situation = self.situation
+        return weakness(situation.epsilon, situation.delta_of(self.recommended.noise), situation.people)
 
     @cached_attribute
     def protocol(self) -> Protocol:

@@ -19,8 +19,9 @@ from armslength.estimates.pair_noise import PairNoise
 from armslength.estimates.variance import ErrorModel, VarianceCurve, curve_of
 from armslength.laws import LARGEST_SCALE, SMALLEST_SCALE, Cumulants, DiscreteLaplace, Law, RoundedNormal
 from armslength.planner.failure_bounds import failure_bound, pair_moments, usual_median
-from armslength.planner.situation import Situation, SizeSituation, bounded_sensitivity, usual_max_norm
+from armslength.planner.situation import Situation, SizeSituation, usual_max_norm
 from armslength.privacy.calibration import gaussian_scale
+from armslength.protocol.neighbors import sketch_bound
 from armslength.protocol.protocol import Protocol
 from armslength.transforms.hadamard_jl import LARGEST_PADDED_DIM, HadamardJL, padded_dimension
 from armslength.transforms.identity import Identity
@@ -52,7 +53,8 @@ class Option:
         """With the sensitivity under the neighbors of a protocol."""
         radius = math.sqrt(protocol.neighbors.radius_squared)
         if max_norm is not None:
-            sensitivity = bounded_sensitivity(protocol, transform, max_norm)
+            bound = sketch_bound(max_norm, transform, protocol.contribution, protocol.resolution)
+            sensitivity = math.sqrt(bound) * (1 if protocol.relation == "add_remove" else 2)
         elif noise == "laplace":
             sensitivity = radius * transform.l1_sensitivity
         else:
@@ -139,7 +141,7 @@ def options(situation: SizeSituation, above: int = 0) -> list[Option]:
 
 def _transforms(situation: SizeSituation) -> Iterator[tuple[Callable[..., Transform], Iterable[int]]]:
     """(build, sizes) of each kind of transform; called as build(sketch_dim=size, seed=…)."""
-    d, limit, is_l2 = situation.input_dim, situation.max_sketch_dim, situation.neighbors.norm == "l2"
+    d, limit, is_l2 = situation.input_dim, situation.max_sketch_dim, situation.protocol.norm == "l2"
     most = limit if d is None else min(limit, d)
     sparsities = SPARSITIES if situation.explain is None else (*SPARSITIES, _FOR_ITEMS)
     # Under ℓ2 neighbors balanced bins have the smallest operator norm of all.

@@ -85,9 +85,9 @@ class ShapeSituation(Situation):
         option = Option.of(self.protocol, transform, noise, max_norm)
         delta = self.delta * (1 - self.margin_share)  # margins may take their share of it
         law = option.law(self.epsilon * (1 - share - self.margin_share), delta)
-        if law is None or not self.neighbors.radius / of_totals <= LARGEST_SCALE:
+        if law is None or not self.protocol.neighbors.radius / of_totals <= LARGEST_SCALE:
             return None
-        pair = self.pair(transform, law, total_law(self.neighbors, of_totals))
+        pair = self.pair(transform, law, total_law(self.protocol.neighbors, of_totals))
         return ShapeSetting(**vars(option), total_share=share, pair=pair, seen=pair.seen_from())
 
 
@@ -411,8 +411,7 @@ def _needs(situation: ShapeSituation, cosine: float) -> ShapeNeeds:
     def is_seen(**changes: Any) -> bool:
         return any(1 - setting.gap >= cosine for setting in _settings(replace(situation, **changes)))
 
-    epsilon = enough_epsilon(situation.epsilon, lambda value: is_seen(epsilon=value))
-    people = enough_people(situation.people, lambda value: is_seen(people=value))
+    epsilon, people = enough_epsilon(situation.epsilon, is_seen), enough_people(situation.people, is_seen)
     return ShapeNeeds(cosine, epsilon, people)
 
 

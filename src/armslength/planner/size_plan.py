@@ -163,7 +163,7 @@ class Plan(AnyPlan):
     def _is_within_radius(self) -> bool:
         """Whether one unit can move a vector as far as the groups are apart. Then they cannot be farther apart either."""
         situation = self.situation
-        return situation.neighbors.norm == "l2" and situation.distances.high <= situation.protocol.radius
+        return situation.protocol.norm == "l2" and situation.distances.high <= situation.protocol.radius
 
     @property
     def _histogram(self) -> Configuration | None:
@@ -224,7 +224,7 @@ class Plan(AnyPlan):
     def _noise_reasons(self) -> list[str]:
         """Why this noise and this bound; under ℓ2 neighbors, why no projection helps."""
         situation, best = self.situation, self.recommended
-        if situation.neighbors.norm == "l2":
+        if situation.protocol.norm == "l2":
             within = (
                 "the distances lie within the radius: one unit of protection can move a vector as far as the groups "
                 "are apart, as with a single embedding; add up many people in one vector instead"
@@ -260,24 +260,15 @@ class Plan(AnyPlan):
         return [f"with delta={float(USUAL_DELTA):g}, {gain}"] if ratio >= _WORTH_A_DELTA else []
 
     def _size_reasons(self) -> list[str]:
-        best, situation = self.recommended, self.situation
-        if best.is_histogram or situation.neighbors.norm == "l2":
+        """Whether the size limit was in the way of the most accurate size."""
+        situation, best, limit = self.situation, self.recommended, self.situation.max_sketch_dim
+        is_free = situation.explain is None and situation.target is None and situation.protocol.norm == "l1"
+        most_accurate = next(line for line in self.configurations if line.family == best.family)
+        if best.is_histogram or not is_free or most_accurate.sketch_dim < limit:
             return []
-        if situation.explain is not None:
-            return ["size and sparsity are the best for distances of those that can explain the items"]
-        if situation.target is not None:
-            return [
-                "size and sparsity are chosen for the target: a smaller sketch may err less and promise less"
-            ]
-        # The recommended size is the smallest within a percent; the most accurate one shows whether the limit was in the way.
-        same_family = (line for line in self.configurations if line.family == best.family)
-        most_accurate, limit = next(same_family).sketch_dim, situation.max_sketch_dim
-        if most_accurate == limit:
-            return [
-                f"the limit of {limit:,} coordinates was reached: a larger max_sketch_dim may be more accurate"
-            ]
-        more = "" if most_accurate == best.sketch_dim else f" than {most_accurate:,}"
-        return [f"more coordinates{more} would carry more noise, fewer would lose more to the projection"]
+        return [
+            f"the limit of {limit:,} coordinates was reached: a larger max_sketch_dim may be more accurate"
+        ]
 
     def _histogram_reasons(self) -> list[str]:
         """How the variance of the noisy histogram compares."""
@@ -416,7 +407,7 @@ def recommended_of(
             not (line.is_histogram and line.sketch_dim <= _HARDLY_LARGER * least),
             not line.transform.cheap_per_event,
             line.sketch_dim,
-            sum(line.transform.setup_operations(situation.neighbors.norm, "output").values()),
+            sum(line.transform.setup_operations(situation.protocol.norm, "output").values()),
             line.relative_error,
         ),
     )

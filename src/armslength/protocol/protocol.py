@@ -3,8 +3,7 @@
 import copy
 import json
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -601,22 +600,23 @@ def protocols_of(documents: Sequence[Any], budget: WorkBudget, where: str) -> tu
         if document["transform"] != documents[0]["transform"]:
             problem = "sketches must share one space, got different transforms in one file"
             raise IncompatibleSketchesError(problem)
-    with _refusing_invalid():
+    try:
         transform = budget.shared(schema.read_transform(documents[0]["transform"]))
-    budget.charge_protocols(transform, documents, where)
-    return tuple(_protocol_of(document, transform) for document in documents)
+        budget.charge_protocols(transform, documents, where)
+        return tuple(_protocol_of(document, transform) for document in documents)
+    except (ParameterError, ValueError, TypeError, OverflowError) as problem:
+        raise CorruptFileError(f"a protocol must be valid, got: {problem}") from None
 
 
 def _protocol_of(document: Any, transform: Transform) -> Protocol:
     """The protocol of a document with this transform."""
     fields = {name: document[name] for name in (*schema.FIELDS, *schema.OPTIONAL) if name in document}
-    with _refusing_invalid():
-        fields["resolution"] = float.fromhex(fields["resolution"])
-        if "margins" in fields:
-            fields["margins"] = margins_of_document(fields["margins"])
-        if fields["contribution"] is not None:
-            fields.pop("radius")
-        protocol = Protocol(transform, **fields)
+    fields["resolution"] = float.fromhex(fields["resolution"])
+    if "margins" in fields:
+        fields["margins"] = margins_of_document(fields["margins"])
+    if fields["contribution"] is not None:
+        fields.pop("radius")
+    protocol = Protocol(transform, **fields)
     differing = schema.differences(protocol.document(), document)
     if differing:
         raise CorruptFileError(
@@ -624,12 +624,3 @@ def _protocol_of(document: Any, transform: Transform) -> Protocol:
             "this protocol was edited by hand; make a new one with `armslength protocol new` or al.Protocol"
         )
     return protocol
-
-
-@contextmanager
-def _refusing_invalid() -> Iterator[None]:
-    """Turns what an argument from a document breaks into one line about the protocol."""
-    try:
-        yield
-    except (ParameterError, ValueError, TypeError, OverflowError) as problem:
-        raise CorruptFileError(f"a protocol must be valid, got: {problem}") from None
