@@ -136,18 +136,18 @@ def margin_plan(
         margin_contribution: None: chosen here, except for a record.
     """
     share = exact_number("margin_share", margin_share)
-    listed = checked_margins(margins, protocol.record)
-    if listed is None and item_groups is None:
+    named = checked_margins(margins, protocol.record)
+    if named is None and item_groups is None:
         checked_margin_bounds(None, share, margin_contribution, None, None, "")
         return None
     if not 0 <= share < 1:
         raise ParameterError(f"margin_share must be at least 0 and below 1, got {float(share):g}")
-    if listed is not None and item_groups is not None:
+    if named is not None and item_groups is not None:
         raise ParameterError(
             "margins or item_groups must be given, got both; give --margins or --item-groups, not both"
         )
-    count = integer("item_groups", len(listed.names) if listed else item_groups, at_least=2, at_most=_MOST)
-    bounds = _bounds(protocol, listed, count, margin_contribution)
+    count = integer("item_groups", len(named.names) if named else item_groups, at_least=2, at_most=_MOST)
+    bounds = _bounds(protocol, named, count, margin_contribution)
     tail = (1 - _LEVEL) / 2 / count
 
     def seen(
@@ -164,15 +164,17 @@ def margin_plan(
 
     shares = (share,) if share else SHARES
     settings = {
-        (bound, each): MarginSetting(each, bound, seen(each, bound)) for bound in bounds for each in shares
+        (bound, share): MarginSetting(share, bound, seen(share, bound))
+        for bound in bounds
+        for share in shares
     }
     enough = _LITTLE_MORE * min(_gap(settings[bound, shares[-1]]) for bound in bounds)
     bound = max(bound for bound in bounds if _gap(settings[bound, shares[-1]]) <= enough)
     enough = _HARDLY_MORE * _gap(settings[bound, shares[-1]])
-    best = next(settings[bound, each] for each in shares if _gap(settings[bound, each]) <= enough)
+    best = next(settings[bound, share] for share in shares if _gap(settings[bound, share]) <= enough)
     alone = None if protocol.one_group else seen(best.share, best.contribution, one_group=True)
     needs = "" if best.seen is not None else _needs(protocol, people, partial(seen, shares[-1], bounds[0]))
-    fields = None if listed is None else {"margins": listed}
+    fields = None if named is None else {"margins": named}
     chance = seen_from(people, NO_NOISE, tail)
     return MarginPlan(count, tuple(settings.values()), best, chance, alone, needs, fields)
 

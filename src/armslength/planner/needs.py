@@ -7,13 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from armslength.planner.predictions import Option, options, predict
-from armslength.planner.situation import (
-    LARGEST_COUNT,
-    LARGEST_DISTANCE,
-    Distances,
-    SizeSituation,
-    people_for,
-)
+from armslength.planner.situation import LARGEST_COUNT, LARGEST_DISTANCE, Distances, SizeSituation, people_for
 from armslength.privacy.exact_numbers import WEAK_EPSILON
 
 LARGEST_EPSILON = 1000.0
@@ -45,11 +39,8 @@ def needs_of(situation: SizeSituation, every_option: Sequence[Option]) -> Needs:
     def resolves(**changes: Any) -> bool:
         return any(line.is_resolved for line in predict(sample, replace(situation, **changes)))
 
-    distance = smallest(
-        situation.distances.low,
-        LARGEST_DISTANCE,
-        lambda value: resolves(distances=Distances(value, value)),
-    )
+    low = situation.distances.low
+    distance = smallest(low, LARGEST_DISTANCE, lambda value: resolves(distances=Distances(value, value)))
     people = None
     if situation.people is not None and distance is not None:
         people = people_for(distance, situation.protocol.contribution or 1, situation.input_dim)
@@ -64,9 +55,9 @@ def needs_of(situation: SizeSituation, every_option: Sequence[Option]) -> Needs:
 def _larger_limit(situation: SizeSituation) -> int | None:
     """The next larger size limit that would be enough; None if none is up to 2^20."""
     limit = situation.max_sketch_dim
-    most = min(_LARGEST_LIMIT, situation.input_dim or _LARGEST_LIMIT)
-    while limit < most:
-        before, limit = limit, min(2 * limit, most)
+    largest = min(_LARGEST_LIMIT, situation.input_dim or _LARGEST_LIMIT)
+    while limit < largest:
+        before, limit = limit, min(2 * limit, largest)
         larger = replace(situation, max_sketch_dim=limit)
         if any(
             line.is_resolved and line.is_choice for line in predict(options(larger, above=before), larger)

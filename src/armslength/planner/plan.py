@@ -100,8 +100,8 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
     )
     if people is not None or by == "shape":
         people = integer("people", people, at_least=1, at_most=LARGEST_COUNT)
-    listed, largest = checked_explain(explain, max_sketch_dim, dimension)
-    known: dict[str, Any] = {
+    item_count, largest = checked_explain(explain, max_sketch_dim, dimension)
+    shared: dict[str, Any] = {
         "input_dim": dimension,
         "protocol": protocol,
         "epsilon": protocol.epsilon,
@@ -109,7 +109,7 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
         "people": people,
         "pairs": checked_pairs(parties, pairs),
         "max_sketch_dim": largest,
-        "explain": listed,
+        "explain": item_count,
         "fields": settings,
     }
     seed = checked_seed(seed)
@@ -121,7 +121,7 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
                 f'{name} must be left out with by="shape", got one; pass people and contribution'
             )
         return shape_plan(
-            shape_situation(known, concentration, for_margins, beyond_chance=beyond_chance), seed
+            shape_situation(shared, concentration, for_margins, beyond_chance=beyond_chance), seed
         )
     if (
         beyond_chance
@@ -133,4 +133,4 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
         )
     distances = distances_of_interest(distance, people, protocol.contribution, dimension)
     target = checked_target(distortion, failure_probability)
-    return size_plan(SizeSituation(**known, distances=distances, target=target), seed)
+    return size_plan(SizeSituation(**shared, distances=distances, target=target), seed)

@@ -82,7 +82,7 @@ class Option:
         scale = self.sensitivity * unit
         return _law(self.noise, max(scale, SMALLEST_SCALE)) if scale <= LARGEST_SCALE else None
 
-    def protocol(self, situation: Situation, seed: str, **others: Any) -> Protocol:
+    def protocol(self, situation: Situation, seed: str, **fields: Any) -> Protocol:
         """The protocol, calibrated exactly. A matrix without a formula is scanned now."""
         return Protocol(
             self.transform.with_seed(seed),
@@ -90,7 +90,7 @@ class Option:
             delta=situation.delta_of(self.noise),
             noise=self.noise,
             max_norm=self.max_norm,
-            **{**situation.fields, **others},
+            **{**situation.fields, **fields},
         )
 
 
@@ -142,16 +142,16 @@ def options(situation: SizeSituation, above: int = 0) -> list[Option]:
 def _transforms(situation: SizeSituation) -> Iterator[tuple[Callable[..., Transform], Iterable[int]]]:
     """(build, sizes) of each kind of transform; called as build(sketch_dim=size, seed=…)."""
     d, limit, is_l2 = situation.input_dim, situation.max_sketch_dim, situation.protocol.norm == "l2"
-    most = limit if d is None else min(limit, d)
+    largest = limit if d is None else min(limit, d)
     sparsities = SPARSITIES if situation.explain is None else (*SPARSITIES, _FOR_ITEMS)
     # Under ℓ2 neighbors balanced bins have the smallest operator norm of all.
     kinds = [("balanced", 1)] if is_l2 else product(("block", "balanced"), sparsities)
     for construction, s in kinds:
-        if s > most or (construction == "balanced" and (d is None or d * s > LARGEST_DEALT)):
+        if s > largest or (construction == "balanced" and (d is None or d * s > LARGEST_DEALT)):
             continue
-        sizes = {*sizes_up_to(most, s)}
+        sizes = {*sizes_up_to(largest, s)}
         if is_l2 and d is not None:
-            sizes |= {size for size in (-(-d // bin_size) for bin_size in _BIN_SIZES) if size <= most}
+            sizes |= {size for size in (-(-d // bin_size) for bin_size in _BIN_SIZES) if size <= largest}
         yield partial(SparseJL, input_dim=d, sparsity=s, construction=construction), sorted(sizes)
     if d is not None and d <= LARGEST_PADDED_DIM:
         yield partial(HadamardJL, input_dim=d), sizes_up_to(min(limit, padded_dimension(d)))
@@ -234,8 +234,8 @@ def smallest_distance(curve: VarianceCurve) -> float:
     """The distance whose square D is its own standard error: D² = aD² + bD + c; infinity if there is none."""
     if curve.a >= 1:
         return math.inf
-    rest = 1 - curve.a
-    return math.sqrt((curve.b + math.sqrt(curve.b**2 + 4 * rest * curve.c)) / (2 * rest))
+    remainder = 1 - curve.a
+    return math.sqrt((curve.b + math.sqrt(curve.b**2 + 4 * remainder * curve.c)) / (2 * remainder))
 
 
 @lru_cache(maxsize=256)

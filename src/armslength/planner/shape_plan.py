@@ -92,17 +92,17 @@ class ShapeSituation(Situation):
 
 
 def shape_situation(
-    known: dict[str, Any], concentration: Any, margins: tuple[Any, ...], *, beyond_chance: Any
+    shared: dict[str, Any], concentration: Any, margins: tuple[Any, ...], *, beyond_chance: Any
 ) -> ShapeSituation:
     """What a plan by shape is made for, checked.
 
     Args:
-        known: What every plan knows.
+        shared: The fields of `Situation`.
         concentration: How often two records of a party are of the same item; None for Zipf's law.
         margins: The last arguments of `margin_plan`, about item groups.
         beyond_chance: Whether questions will be about populations.
     """
-    input_dim, protocol = known["input_dim"], known["protocol"]
+    input_dim, protocol = shared["input_dim"], shared["protocol"]
     contribution = protocol.contribution
     if contribution is None or protocol.resolution != 1:
         raise ParameterError('contribution must be given, and resolution 1, with by="shape"')
@@ -123,12 +123,12 @@ def shape_situation(
             )
         mix = Mix.of_concentration(share, min(items, _MOST_ITEMS), contribution)
     shares = (protocol.total_share,) if protocol.total_share else SHARES
-    of_margins = margin_plan(protocol, known["people"], *margins)
+    of_margins = margin_plan(protocol, shared["people"], *margins)
     if of_margins is not None:
         check_shares(shares[0], of_margins.recommended.share, protocol.norm)
         shares = tuple(share for share in shares if share + of_margins.recommended.share < 1)
     return ShapeSituation(
-        **known,
+        **shared,
         contribution=contribution,
         mix=mix,
         beyond_chance=beyond_chance,
