@@ -8,14 +8,14 @@ from armslength.errors import ParameterError
 from armslength.privacy.exact_numbers import decimal_text, exact_number
 from armslength.protocol.public_lists import MOST_ITEMS, check_given, is_hash, mapping_hash, read_list
 
+_DOMAIN = "item weights"
 _LARGEST, _MOST_UNITS = 2**40, 2**62
 
 
 def item_weights_hash(source: Any, resolution: Fraction) -> str | None:
     """The hash of a list of weights, or a hash as it is; None for none."""
-    if source is None or is_hash(source):
-        return source
-    return mapping_hash("item weights", _read_weights(source, resolution), decimal_text)
+    is_hashed = source is None or is_hash(source)
+    return source if is_hashed else mapping_hash(_DOMAIN, _read_weights(source, resolution), decimal_text)
 
 
 def item_amounts(source: Any, hashed: str | None, resolution: Fraction) -> dict[str, int] | None:
@@ -24,7 +24,7 @@ def item_amounts(source: Any, hashed: str | None, resolution: Fraction) -> dict[
     if source is None:
         return None
     weights = _read_weights(source, resolution)
-    if mapping_hash("item weights", weights, decimal_text) != hashed:
+    if mapping_hash(_DOMAIN, weights, decimal_text) != hashed:
         raise ParameterError("item_weights must be those that the protocol was made with, got others")
     return {item: int(weight / resolution) for item, weight in weights.items() if weight}
 

@@ -164,8 +164,12 @@ class Protocol(Result):
         self.contribution = _checked_count("contribution", contribution)
         self.changed_entries = _checked_count("changed_entries", changed_entries)
         self.count = _checked_unit_of_count(count, self.contribution, one_group=one_group)
-        self.epsilon, self.delta = checked_epsilon(epsilon), checked_delta(delta)
-        self.total_share = exact_number("total_share", total_share)
+        total_share = exact_number("total_share", total_share)
+        self.epsilon, self.delta, self.total_share = (
+            checked_epsilon(epsilon),
+            checked_delta(delta),
+            total_share,
+        )
         self.margins = checked_margins(margins, self.record)
         self.margin_share, self.margin_contribution = checked_margin_bounds(
             self.margins, margin_share, margin_contribution, self.contribution, self.record, items
