@@ -80,9 +80,7 @@ def best_size(noise: str, contribution: int, squared_distance: float) -> tuple[i
         max_sketch_dim=LARGEST,
     )
     lines = [
-        line
-        for line in plan.configurations
-        if line.noise == noise and (noise == "laplace" or line.option.family.max_norm)
+        line for line in plan.configurations if line.noise == noise and (noise == "laplace" or line.max_norm)
     ]
     return lines[0].sketch_dim, (lines[0].relative_error * squared_distance) ** 2
 

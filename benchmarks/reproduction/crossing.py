@@ -6,7 +6,8 @@ from fractions import Fraction
 from typing import Any
 
 import armslength as al
-from armslength.protocol.neighbors import calibrated_law, noise_variance
+from armslength.laws import Cumulants
+from armslength.protocol.neighbors import calibrated_law
 from reproduction.methods import METHODS, Setting, measured
 
 SPARSITIES = (1, 2, 3, 4, 6, 8, 10, 12)
@@ -30,7 +31,9 @@ def crossing(sparsity: int, squared_distance: float) -> float:
 
     def variance(noise: str, delta: Fraction) -> float:
         law, _ = calibrated_law(noise, transform, neighbors, _EPSILON, delta, "output")
-        return noise_variance(law, transform, squared_distance)
+        pair = Cumulants(2 * law.cumulants.k2, 2 * law.cumulants.k4)
+        _, slope, constant = transform.variance_curve(pair, "output")
+        return slope * squared_distance + constant
 
     laplace = variance("laplace", Fraction(1, 2))
     low, high = -60.0, -0.01  # log10 δ: Gaussian noise falls as δ grows

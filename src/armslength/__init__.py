@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     from armslength.ingest.sources import Source as Source
     from armslength.ledger.ledger import NO_LEDGER as NO_LEDGER
     from armslength.ledger.ledger import Ledger as Ledger
-    from armslength.planner.plan import Plan as Plan
     from armslength.planner.plan import plan as plan
     from armslength.planner.shape_plan import ShapePlan as ShapePlan
+    from armslength.planner.size_plan import Plan as Plan
     from armslength.protocol.protocol import Protocol as Protocol
     from armslength.protocol.record import record_items as record_items
     from armslength.release.contribution import contribution_quantiles as contribution_quantiles
@@ -95,8 +95,9 @@ _HOME = {
         "estimates.shapes": "shape_cosines shape_distances totals",
         "ingest.sources": "Source",
         "ledger.ledger": "Ledger NO_LEDGER",
-        "planner.plan": "Plan plan",
+        "planner.plan": "plan",
         "planner.shape_plan": "ShapePlan",
+        "planner.size_plan": "Plan",
         "protocol.protocol": "Protocol",
         "protocol.record": "record_items",
         "release.contribution": "contribution_quantiles",

@@ -6,7 +6,6 @@ the error of one configuration is known to LIMIT·SPREAD = 2.5 percent and a rat
 allows itself 1 percent; a ratio above 1.05 is a plan that is wrong.
 """
 
-import functools
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -18,8 +17,7 @@ from scipy import sparse
 import armslength as al
 from armslength.estimates.shapes import squared_shape_distances
 from armslength.noise.draw import draw
-from armslength.planner.families import Family
-from armslength.planner.predictions import calibrated_law, options, predict, unit_sigma
+from armslength.planner.predictions import Option, predict, unit_sigma
 from armslength.planner.typical_pair import Mix
 from armslength.sketches.sketches import Sketches
 from statistical.limits import LIMIT
@@ -47,11 +45,11 @@ def difference(d, m, v):
     return z
 
 
-def projected(family, size, z, seeds):
+def projected(transform, z, seeds):
     """S·z in integer units for fresh seeds."""
-    rows = np.empty((seeds, size), dtype=np.int64)
+    rows = np.empty((seeds, transform.sketch_dim), dtype=np.int64)
     for number in range(seeds):
-        transform = family.build(sketch_dim=size, seed=f"quality {number}")
+        transform = transform.with_seed(f"quality {number}")
         named = {} if transform.input_dim is not None else {"items": range(len(z))}
         rows[number] = transform.apply(z[None, :], threads=1, **named)[0]
     return rows
@@ -59,10 +57,9 @@ def projected(family, size, z, seeds):
 
 def measured(line, plan, z, seeds=SEEDS):
     """(root mean squared error of the squared distance, its relative standard error), from the real matrices and noise."""
-    option, situation = line.option, plan.situation
-    law = calibrated_law(line.noise, option.sensitivity, situation.epsilon, situation.delta)
-    unit, k = float(option.transform.scale_squared), line.sketch_dim
-    rows = projected(option.family, k, z, seeds).astype(float)
+    law = line.law(plan.situation.epsilon, plan.situation.delta)
+    unit, k = float(line.transform.scale_squared), line.sketch_dim
+    rows = projected(line.transform, z, seeds).astype(float)
     truth = float((z.astype(float) ** 2).sum())
     squares = np.empty((seeds, RELEASES))
     for release in range(RELEASES):
@@ -80,17 +77,18 @@ def best_of_kenthapadi(d, situation):
     sizes = tuple(
         sorted({round(1.25**step) for step in range(1, 40) if 1.25**step <= situation.max_sketch_dim})
     )
-    family = Family("Kenthapadi et al.", "gaussian", functools.partial(al.GaussianJL, input_dim=d), sizes)
-    lines = [line for line in predict(options(family, situation), situation) if line.has_upper_end]
+    transforms = [al.GaussianJL(input_dim=d, sketch_dim=size, seed="plan") for size in sizes]
+    options = [Option.of(situation.protocol, transform, "gaussian") for transform in transforms]
+    lines = [line for line in predict(options, situation) if line.has_upper_end]
     return min(lines, key=lambda line: line.relative_error)
 
 
 def papers_own(d, situation):
     """The paper's SJLT at its own k = ln(1/β)/α² and s = ln(1/β)/α for α = 0.2, β = 0.05, with every hidden constant 1."""
     s, k = 15, 75
-    build = functools.partial(al.SparseJL, input_dim=d, sparsity=s, construction="block")
-    for law in situation.laws:
-        yield from predict(options(Family("the paper's own", law, build, (k,)), situation), situation)
+    transform = al.SparseJL(input_dim=d, sketch_dim=k, sparsity=s, construction="block", seed="plan")
+    options = [Option.of(situation.protocol, transform, law) for law in situation.laws]
+    yield from predict(options, situation)
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=str)
@@ -140,8 +138,9 @@ def test_five_times_less_variance_than_kenthapadi_and_less_than_the_papers_setti
     # Their size is their best: half and twice of it are predicted to be worse.
     assert 1 < kenthapadi.sketch_dim < LARGEST
     for size in (kenthapadi.sketch_dim // 2, 2 * kenthapadi.sketch_dim):
-        other = replace(kenthapadi.option.family, sizes=(size,))
-        (line,) = predict(options(other, plan.situation), plan.situation)
+        other = replace(kenthapadi.transform, sketch_dim=size)
+        option = Option.of(plan.situation.protocol, other, "gaussian")
+        (line,) = predict([option], plan.situation)
         assert line.relative_error > kenthapadi.relative_error
 
 

@@ -12,7 +12,6 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 import armslength as al
-from armslength.planner.plan_page import curves_of
 
 PLANS = {
     "counts": lambda: al.plan(2000, epsilon=1, delta=1e-6, distance=(20, 500), seed="x"),
@@ -51,7 +50,7 @@ def test_files_of_every_kind(kind, tmp_path):
 
 
 def test_the_curves_pass_through_the_recommended_configuration(plan):
-    curves = curves_of(plan)
+    curves = plan._curves()
     sizes = dict(next(iter(curves.by_size.values())))
     assert sizes[plan.recommended.sketch_dim] == pytest.approx(plan.recommended.relative_error)
     by_epsilon = dict(next(iter(curves.by_epsilon.values())))
@@ -72,7 +71,7 @@ def test_what_cannot_be_resolved_is_shaded(plan):
         assert bottom < 1 < top
         assert axes.get_xlabel()
         assert any("cannot be resolved" in text.get_text() for text in axes.texts)
-    names = set(curves_of(plan).by_size)
+    names = set(plan._curves().by_size)
     assert names <= {text.get_text() for text in figure.axes[0].texts}
 
 

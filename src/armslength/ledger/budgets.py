@@ -68,10 +68,10 @@ def check_same_meaning(line: Entry | Budget, others: Sequence[Entry | Budget]) -
     for other in others:
         kind = "the budget" if isinstance(other, Budget) else "a release"
         for name in ("unit", "relation"):
-            wanted, got = getattr(other, name), getattr(line, name)
-            if wanted != got:
+            expected, got = getattr(other, name), getattr(line, name)
+            if expected != got:
                 raise BudgetError(
-                    f"{name} must be {wanted!r} as in {kind} of population {other.population!r}, got {got!r}; "
+                    f"{name} must be {expected!r} as in {kind} of population {other.population!r}, got {got!r}; "
                     "only equal units and relations compose: agree on one, or take another population"
                 )
 

@@ -48,8 +48,7 @@ class LedgerFile:
         with self.reading():
             pass  # which refuses a file that is no ledger, and one that exists although it is to be made
         if create and not os.path.isdir(os.path.dirname(path)):
-            rule = f"the folder of the ledger {self.path} must exist"
-            raise ParameterError(f"{rule}, got none; make it first")
+            raise ParameterError(f"the folder of the ledger {self.path} must exist, got none; make it first")
         if create:
             self._check_no_journal()
 

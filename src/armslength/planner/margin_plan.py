@@ -81,11 +81,9 @@ class MarginPlan:
         if best.seen is None:
             return f"no differences of item groups below 40 points: noise hides them. To see 10 points takes {self.needs}"
         hidden = "" if self.chance is None else f" Chance alone would hide {points(self.chance)}."
-        alone = (
-            ""
-            if self.alone is None or self.alone > 0.9 * best.seen
-            else f" With --one-group: {points(self.alone)}."
-        )
+        alone = ""
+        if self.alone is not None and self.alone <= 0.9 * best.seen:
+            alone = f" With --one-group: {points(self.alone)}."
         return (
             f"those that {points(best.seen)} more or fewer of the people have, in 9 of 10 cases, where a fifth have them on average "
             f"(beyond chance, 95 % for all {self.item_groups:,} item groups of a pair together).{hidden}{alone}"
@@ -94,23 +92,20 @@ class MarginPlan:
     @property
     def setting_text(self) -> str:
         """The recommended share and bound."""
-        best = self.recommended
-        most = plural(best.contribution, "group")
-        return (
-            f"{100 * float(best.share):g} % of ε to count people by item group, at most {most} of each person"
-        )
+        share, groups = 100 * float(self.recommended.share), plural(self.recommended.contribution, "group")
+        return f"{share:g} % of ε to count people by item group, at most {groups} of each person"
 
     def table(self) -> list[str]:
         """What is seen, by bound and share."""
-        texts = ["-" if each.seen is None else f"{100 * each.seen:.2g}" for each in self.settings]
+        cells = []
+        for setting in self.settings:
+            text = "-" if setting.seen is None else f"{100 * setting.seen:.2g}"
+            cells.append((str(setting.contribution), setting.share, text, setting is self.recommended))
         return share_table(
             "Points of difference in prevalence that are seen, by how many item groups of a person count and share of ε for margins "
             "(-: above 40):",
             "item groups of a person",
-            [
-                (str(each.contribution), each.share, text, each is self.recommended)
-                for each, text in zip(self.settings, texts, strict=True)
-            ],
+            cells,
         )
 
 
@@ -141,69 +136,73 @@ def margin_plan(
         margin_contribution: None: chosen here, except for a record.
     """
     share = exact_number("margin_share", margin_share)
-    listed = checked_margins(margins, protocol.record)
-    if listed is None and item_groups is None:
+    named = checked_margins(margins, protocol.record)
+    if named is None and item_groups is None:
         checked_margin_bounds(None, share, margin_contribution, None, None, "")
         return None
     if not 0 <= share < 1:
         raise ParameterError(f"margin_share must be at least 0 and below 1, got {float(share):g}")
-    if listed is not None and item_groups is not None:
+    if named is not None and item_groups is not None:
         raise ParameterError(
             "margins or item_groups must be given, got both; give --margins or --item-groups, not both"
         )
-    most = protocol.contribution or 1
-    count = integer("item_groups", len(listed.names) if listed else item_groups, at_least=2, at_most=_MOST)
-    bounds = _bounds(protocol, listed, count, margin_contribution)
+    count = integer("item_groups", len(named.names) if named else item_groups, at_least=2, at_most=_MOST)
+    bounds = _bounds(protocol, named, count, margin_contribution)
     tail = (1 - _LEVEL) / 2 / count
 
-    def seen(share: Fraction, bound: int, **changes: Any) -> float | None:
-        now: dict[str, Any] = {"people": people, "epsilon": protocol.epsilon}
-        now |= {"one_group": protocol.one_group, **changes}
-        bounds = bound, most, protocol.resolution, protocol.relation
-        sensitivity = margin_sensitivity(*bounds, one_group=now["one_group"])
-        law = DiscreteLaplace(laplace_scale(sensitivity, now["epsilon"] * share))
-        return seen_from(now["people"], law, tail)
+    def seen(
+        share: Fraction,
+        bound: int,
+        *,
+        people: int = people,
+        epsilon: Fraction = protocol.epsilon,
+        one_group: bool = protocol.one_group,
+    ) -> float | None:
+        limits = bound, protocol.contribution or 1, protocol.resolution, protocol.relation
+        sensitivity = margin_sensitivity(*limits, one_group=one_group)
+        return seen_from(people, DiscreteLaplace(laplace_scale(sensitivity, epsilon * share)), tail)
 
     shares = (share,) if share else SHARES
     settings = {
-        (bound, each): MarginSetting(each, bound, seen(each, bound)) for bound in bounds for each in shares
+        (bound, share): MarginSetting(share, bound, seen(share, bound))
+        for bound in bounds
+        for share in shares
     }
     enough = _LITTLE_MORE * min(_gap(settings[bound, shares[-1]]) for bound in bounds)
     bound = max(bound for bound in bounds if _gap(settings[bound, shares[-1]]) <= enough)
     enough = _HARDLY_MORE * _gap(settings[bound, shares[-1]])
-    best = next(settings[bound, each] for each in shares if _gap(settings[bound, each]) <= enough)
+    best = next(settings[bound, share] for share in shares if _gap(settings[bound, share]) <= enough)
     alone = None if protocol.one_group else seen(best.share, best.contribution, one_group=True)
     needs = "" if best.seen is not None else _needs(protocol, people, partial(seen, shares[-1], bounds[0]))
-    fields = None if listed is None else {"margins": listed}
+    fields = None if named is None else {"margins": named}
     chance = seen_from(people, NO_NOISE, tail)
     return MarginPlan(count, tuple(settings.values()), best, chance, alone, needs, fields)
 
 
 def _needs(protocol: Protocol, people: int, seen: Callable[..., float | None]) -> str:
     """What would show 10 points, each with everything else unchanged; of a protocol for several groups, also with one group."""
-    several = [] if protocol.one_group else [{"one_group": True}]
-    texts = []
-    for change in ({}, *several):
 
-        def is_seen(change: dict[str, bool] = change, **changes: Any) -> bool:
-            return (seen(**change, **changes) or math.inf) <= WANTED
+    def needed(**changes: Any) -> str:
+        def is_seen(**others: Any) -> bool:
+            return (seen(**changes, **others) or math.inf) <= WANTED
 
-        epsilon = enough_epsilon(protocol.epsilon, lambda value: is_seen(epsilon=value))
-        more = enough_people(people, lambda value: is_seen(people=value))
-        texts.append(" or ".join(offers(epsilon, more)) or "more than any ε up to 1000")
+        texts = offers(enough_epsilon(protocol.epsilon, is_seen), enough_people(people, is_seen))
+        return " or ".join(texts) or "more than any ε up to 1000"
+
+    if protocol.one_group:
+        return needed()
     row = " (where people have one row each, it costs nothing)" if protocol.record is not None else ""
-    return texts[0] + "".join(f"; with --one-group{row} {text}" for text in texts[1:])
+    return f"{needed()}; with --one-group{row} {needed(one_group=True)}"
 
 
-def _bounds(protocol: Protocol, listed: Margins | None, count: int, wanted: Any) -> list[int]:
-    """How many item groups of a person may count: as wanted, as the record says, or several numbers."""
-    most = protocol.contribution or 1
-    if wanted is not None:
-        return [integer("margin_contribution", wanted, at_least=1, at_most=most)]
-    if listed is not None and listed.rule == "record":
-        _, all_of_them = checked_margin_bounds(listed, SHARES[0], None, most, protocol.record, protocol.items)
-        return [all_of_them or 1]
-    largest = min(most, count)
+def _bounds(protocol: Protocol, margins: Margins | None, count: int, bound: Any) -> list[int]:
+    """How many item groups of a person may count: as asked for, as the record says, or several numbers."""
+    contribution = protocol.contribution or 1
+    if bound is not None:
+        return [integer("margin_contribution", bound, at_least=1, at_most=contribution)]
+    if margins is not None and margins.rule == "record":
+        return [min(len(margins.columns), contribution)]
+    largest = min(contribution, count)
     return sorted({bound for bound in _BOUNDS if bound < largest} | {min(largest, 2 * _BOUNDS[-1])})
 
 

@@ -6,21 +6,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from armslength.planner.families import families
 from armslength.planner.predictions import Option, options, predict
-from armslength.planner.situation import (
-    LARGEST_COUNT,
-    LARGEST_DISTANCE,
-    Distances,
-    SizeSituation,
-    people_for,
-)
+from armslength.planner.situation import LARGEST_COUNT, LARGEST_DISTANCE, Distances, SizeSituation, people_for
 from armslength.privacy.exact_numbers import WEAK_EPSILON
 
 LARGEST_EPSILON = 1000.0
 _STEP = 4  # every fourth size is close enough
 _LARGEST_LIMIT = 2**20
-_LAST_SIZES = 32  # of a family; the limit before did not have them
 
 
 @dataclass(frozen=True)
@@ -36,53 +28,53 @@ class Needs:
 def needs_of(situation: SizeSituation, every_option: Sequence[Option]) -> Needs:
     """The needs, by bisection: errors fall as ε and the distance grow."""
     limit = situation.max_sketch_dim
-    choices = [each for each in every_option if each.transform.sketch_dim <= limit]
+    choices = [option for option in every_option if option.sketch_dim <= limit]
+    largest = {option.family: option.sketch_dim for option in choices}
     sample = [
         option
         for number, option in enumerate(choices)
-        if number % _STEP == 0 or option.transform.sketch_dim == option.family.sizes[-1]
+        if number % _STEP == 0 or option.sketch_dim == largest[option.family]
     ]
 
     def resolves(**changes: Any) -> bool:
         return any(line.is_resolved for line in predict(sample, replace(situation, **changes)))
 
-    epsilon = enough_epsilon(situation.epsilon, lambda value: resolves(epsilon=value))
     low = situation.distances.low
     distance = smallest(low, LARGEST_DISTANCE, lambda value: resolves(distances=Distances(value, value)))
     people = None
     if situation.people is not None and distance is not None:
         people = people_for(distance, situation.protocol.contribution or 1, situation.input_dim)
-    far = None if distance is None else float(rounded_up(distance, 3))
-    return Needs(epsilon, far, people, _larger_limit(situation))
+    return Needs(
+        epsilon=enough_epsilon(situation.epsilon, resolves),
+        distance=None if distance is None else float(rounded_up(distance, 3)),
+        people=people,
+        sketch_dim=_larger_limit(situation),
+    )
 
 
 def _larger_limit(situation: SizeSituation) -> int | None:
     """The next larger size limit that would be enough; None if none is up to 2^20."""
     limit = situation.max_sketch_dim
-    most = min(_LARGEST_LIMIT, situation.input_dim or _LARGEST_LIMIT)
-    while limit < most:
-        limit = min(2 * limit, most)
+    largest = min(_LARGEST_LIMIT, situation.input_dim or _LARGEST_LIMIT)
+    while limit < largest:
+        before, limit = limit, min(2 * limit, largest)
         larger = replace(situation, max_sketch_dim=limit)
-        candidates = [
-            option
-            for family in families(larger)
-            if family.sizes[-1] <= limit
-            for option in options(replace(family, sizes=family.sizes[-_LAST_SIZES:]), larger)
-        ]
-        if any(line.is_resolved for line in predict(candidates, larger)):
+        if any(
+            line.is_resolved and line.is_choice for line in predict(options(larger, above=before), larger)
+        ):
             return limit
     return None
 
 
-def enough_epsilon(epsilon: Fraction, holds: Callable[[Fraction], bool]) -> float | None:
-    """The smallest larger ε for which a monotone condition holds, to two digits; None if there is none up to 1000."""
-    value = smallest(float(epsilon), LARGEST_EPSILON, lambda value: holds(rounded_up(value, 2)))
+def enough_epsilon(epsilon: Fraction, holds: Callable[..., bool]) -> float | None:
+    """The smallest larger ε for which holds(epsilon=ε), to two digits; None if there is none up to 1000."""
+    value = smallest(float(epsilon), LARGEST_EPSILON, lambda value: holds(epsilon=rounded_up(value, 2)))
     return None if value is None else float(rounded_up(value, 2))
 
 
-def enough_people(people: int, holds: Callable[[int], bool]) -> int | None:
-    """The same for a number of people, up to 2^40."""
-    value = smallest(float(people), LARGEST_COUNT, lambda value: holds(math.ceil(rounded_up(value, 2))))
+def enough_people(people: int, holds: Callable[..., bool]) -> int | None:
+    """The same for holds(people=number), up to 2^40."""
+    value = smallest(people, LARGEST_COUNT, lambda value: holds(people=math.ceil(rounded_up(value, 2))))
     return None if value is None else math.ceil(rounded_up(value, 2))
 
 
@@ -93,13 +85,13 @@ def offers(epsilon: float | None, people: int | None) -> list[str]:
     return of_epsilon + ([] if people is None else [f"{people:,} people in each party"])
 
 
-def smallest(start: float, most: float, holds: Callable[[float], bool]) -> float | None:
-    """The smallest value above start for which a monotone condition holds, within half a percent; None if none up to most."""
-    if start >= most or not holds(most):
+def smallest(start: float, largest: float, holds: Callable[[float], bool]) -> float | None:
+    """The smallest value above start for which a monotone condition holds, within half a percent; None if none up to the largest."""
+    if start >= largest or not holds(largest):
         return None
     high = start
     while not holds(high):
-        high = min(most, 2 * high)
+        high = min(largest, 2 * high)
     low = max(start, high / 2)
     while high > 1.005 * low:
         middle = math.sqrt(low * high)

@@ -1,10 +1,15 @@
-"""From a family and a size to predictions: the exact variance curve, and what follows from it."""
+"""What a plan chooses from, and what it predicts: each transform that can be the best, at every useful size, with its exact variance curve.
+
+`GaussianJL`, `SignJL` and `FastJL` cannot: `HadamardJL` and `SparseJL` have no larger variance and no larger sensitivity.
+"""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import product
+from typing import Any, Self
 
 from scipy.special import ndtri
 
@@ -14,85 +19,158 @@ from armslength.estimates.pair_noise import PairNoise
 from armslength.estimates.variance import ErrorModel, VarianceCurve, curve_of
 from armslength.laws import LARGEST_SCALE, SMALLEST_SCALE, Cumulants, DiscreteLaplace, Law, RoundedNormal
 from armslength.planner.failure_bounds import failure_bound, pair_moments, usual_median
-from armslength.planner.families import Family
-from armslength.planner.situation import Situation, SizeSituation, bounded_sensitivity
+from armslength.planner.situation import Situation, SizeSituation, usual_max_norm
 from armslength.privacy.calibration import gaussian_scale
+from armslength.protocol.neighbors import sketch_bound
 from armslength.protocol.protocol import Protocol
-from armslength.transforms.transform import Transform
+from armslength.transforms.hadamard_jl import LARGEST_PADDED_DIM, HadamardJL, padded_dimension
+from armslength.transforms.identity import Identity
+from armslength.transforms.sparse_jl import LARGEST_DEALT, SparseJL
+from armslength.transforms.transform import LARGEST_SKETCH_DIM, Transform
 
+SPARSITIES = (1, 2, 4, 8, 16, 32)
+_FOR_ITEMS = 3  # the fewest of which most can agree
+_SIZES_IN_AN_OCTAVE = 32
+# Under ℓ2 neighbors the noise is a step function of the fullest bin: bins of up to 64 coordinates are tried.
+_BIN_SIZES = range(1, 65)
 _REFERENCE_SENSITIVITY = 2**20  # a squared sensitivity: σ is proportional to its root
-_ROOM = 0.75  # at most, for q·√a
+_LARGEST_SPREAD = 0.75  # of q·√a, for useful upper ends
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Option:
-    """One size of a family, and its sensitivity: ℓ1 for Laplace, ℓ2 for Gaussian noise."""
+    """One way to release."""
 
-    family: Family
     transform: Transform  # under some seed; they all have this sensitivity
-    sensitivity: float
+    noise: str  # "laplace" or "gaussian"
+    max_norm: Fraction | None = None  # of a bound in the sketch
+    sensitivity: float  # in integer units: ℓ1 for Laplace, ℓ2 for Gaussian noise
+
+    @classmethod
+    def of(
+        cls, protocol: Protocol, transform: Transform, noise: str, max_norm: Fraction | None = None
+    ) -> Self:
+        """With the sensitivity under the neighbors of a protocol."""
+        radius = math.sqrt(protocol.neighbors.radius_squared)
+        if max_norm is not None:
+            bound = sketch_bound(max_norm, transform, protocol.contribution, protocol.resolution)
+            sensitivity = math.sqrt(bound) * (1 if protocol.relation == "add_remove" else 2)
+        elif noise == "laplace":
+            sensitivity = radius * transform.l1_sensitivity
+        else:
+            sensitivity = radius * math.sqrt(transform.sensitivity_squared(protocol.neighbors.norm, "output"))
+        return cls(transform=transform, noise=noise, max_norm=max_norm, sensitivity=sensitivity)
+
+    @property
+    def label(self) -> str:
+        """The transform and the bound in words."""
+        bound = "" if self.max_norm is None else f", max_norm {float(self.max_norm):g}"
+        return self.transform.label + bound
+
+    @property
+    def family(self) -> tuple[str, str]:
+        """What options that differ only in their size have in common."""
+        return self.label, self.noise
+
+    @property
+    def sketch_dim(self) -> int:  # noqa: D102
+        return self.transform.sketch_dim
+
+    def law(self, epsilon: Fraction, delta: Fraction) -> Law | None:
+        """The law of the noise; None if it would be out of range."""
+        unit = 1 / float(epsilon) if self.noise == "laplace" else unit_sigma(epsilon, delta)
+        scale = self.sensitivity * unit
+        return _law(self.noise, max(scale, SMALLEST_SCALE)) if scale <= LARGEST_SCALE else None
+
+    def protocol(self, situation: Situation, seed: str, **fields: Any) -> Protocol:
+        """The protocol, calibrated exactly. A matrix without a formula is scanned now."""
+        return Protocol(
+            self.transform.with_seed(seed),
+            epsilon=situation.epsilon,
+            delta=situation.delta_of(self.noise),
+            noise=self.noise,
+            max_norm=self.max_norm,
+            **{**situation.fields, **fields},
+        )
 
 
-@dataclass(frozen=True)
-class Configuration:
+@dataclass(frozen=True, kw_only=True)
+class Configuration(Option):
     """One line of a plan: a way to release, with its predicted error of the squared distance in data units."""
 
-    option: Option
-    label: str
-    sketch_dim: int
-    noise: str  # "laplace" or "gaussian"
-    relative_error: (
-        float  # standard error divided by the squared distance, at the smallest distance of interest
-    )
+    curve: VarianceCurve
+    relative_error: float  # standard error over squared distance, at the smallest distance of interest
     relative_error_high: float  # at the largest
     smallest_distance: float  # whose square is as large as its standard error
     failure_bound: float | None  # proved bound on missing the target, over all pairs; None without a target
     is_choice: bool  # may be recommended: within the size limit
     has_upper_end: bool  # whether intervals have useful upper ends; without them it is not recommended
     meets_target: bool  # or there is none
-    curve: VarianceCurve
 
     @property
     def is_histogram(self) -> bool:
         """Whether nothing is projected."""
-        return not self.option.transform.projects
+        return not self.transform.projects
 
     @property
     def is_resolved(self) -> bool:
         """Whether the standard error is below the squared distance, intervals have upper ends, and the target is met."""
         return self.relative_error <= 1 and self.has_upper_end and self.meets_target
 
-    def protocol(self, situation: Situation, seed: str) -> Protocol:
-        """The protocol of this configuration."""
-        family = self.option.family
-        transform = family.build(sketch_dim=self.sketch_dim, seed=seed)
-        return situation.protocol_of(transform, self.noise, max_norm=family.max_norm)
 
-
-def options(family: Family, situation: Situation) -> list[Option]:
-    """All sizes of a family, with their sensitivities."""
-    transforms = (family.build(sketch_dim=size, seed="plan") for size in family.sizes)
-    return [
-        Option(family, each, sensitivity_of(situation.protocol, each, family.noise, family.max_norm))
-        for each in transforms
+def options(situation: SizeSituation, above: int = 0) -> list[Option]:
+    """All that the noise and the norm of this situation allow, with more than so many numbers; sizes of one family are together, and rise."""
+    protocol = situation.protocol
+    unbounded = [
+        Option.of(protocol, build(sketch_dim=size, seed="plan"), noise)
+        for build, sizes in _transforms(situation)
+        for noise in situation.laws
+        for size in sizes
+        if size > above
     ]
+    bounded = [
+        Option.of(protocol, option.transform, option.noise, max_norm)
+        for option in unbounded
+        if option.noise == "gaussian"
+        # more entries in a column serve a target alone
+        if situation.target is not None or option.transform.column_entries == 1
+        if (max_norm := usual_max_norm(protocol, option.transform)) is not None
+    ]
+    return unbounded + bounded
 
 
-def sensitivity_of(protocol: Protocol, transform: Transform, noise: str, max_norm: Fraction | None) -> float:
-    """The sensitivity that this noise is calibrated to, in integer units."""
-    if max_norm is not None:
-        return bounded_sensitivity(protocol, transform, max_norm)
-    if noise == "laplace":
-        of_one = float(transform.l1_sensitivity)
-    else:
-        of_one = math.sqrt(transform.sensitivity_squared(protocol.neighbors.norm, "output"))
-    return math.sqrt(protocol.neighbors.radius_squared) * of_one
+def _transforms(situation: SizeSituation) -> Iterator[tuple[Callable[..., Transform], Iterable[int]]]:
+    """(build, sizes) of each kind of transform; called as build(sketch_dim=size, seed=…)."""
+    d, limit, is_l2 = situation.input_dim, situation.max_sketch_dim, situation.protocol.norm == "l2"
+    largest = limit if d is None else min(limit, d)
+    sparsities = SPARSITIES if situation.explain is None else (*SPARSITIES, _FOR_ITEMS)
+    # Under ℓ2 neighbors balanced bins have the smallest operator norm of all.
+    kinds = [("balanced", 1)] if is_l2 else product(("block", "balanced"), sparsities)
+    for construction, s in kinds:
+        if s > largest or (construction == "balanced" and (d is None or d * s > LARGEST_DEALT)):
+            continue
+        sizes = {*sizes_up_to(largest, s)}
+        if is_l2 and d is not None:
+            sizes |= {size for size in (-(-d // bin_size) for bin_size in _BIN_SIZES) if size <= largest}
+        yield partial(SparseJL, input_dim=d, sparsity=s, construction=construction), sorted(sizes)
+    if d is not None and d <= LARGEST_PADDED_DIM:
+        yield partial(HadamardJL, input_dim=d), sizes_up_to(min(limit, padded_dimension(d)))
+    if d is not None and d <= LARGEST_SKETCH_DIM:
+        yield lambda **_: Identity(input_dim=d), (d,)
 
 
-def calibrated_law(noise: str, sensitivity: float, epsilon: Fraction, delta: Fraction) -> Law | None:
-    """The law of the noise; None if it would be out of range."""
-    scale = sensitivity * (1 / float(epsilon) if noise == "laplace" else unit_sigma(epsilon, delta))
-    return _law(noise, max(scale, SMALLEST_SCALE)) if scale <= LARGEST_SCALE else None
+def sizes_up_to(limit: int, multiple: int = 1) -> tuple[int, ...]:
+    """Every size to 32, then 32 in each doubling, and the limit; multiples of a sparsity.
+
+    The variance is A/k + B + C·k in the size, so steps of 1/32 lose less than one part in 4000 of it.
+    """
+    sizes = {limit}
+    size = 1
+    while size <= limit:
+        sizes.add(size)
+        size += max(1, 2 ** (size.bit_length() - 1) // _SIZES_IN_AN_OCTAVE)
+    multiples = {max(1, size // multiple) * multiple for size in sizes}
+    return tuple(sorted(size for size in multiples if size <= limit))
 
 
 def predict(options: Iterable[Option], situation: SizeSituation) -> Iterator[Configuration]:
@@ -101,30 +179,30 @@ def predict(options: Iterable[Option], situation: SizeSituation) -> Iterator[Con
     step, target = float(situation.protocol.resolution), situation.target
     low, high = situation.distances.low**2, situation.distances.high**2
     for option in options:
-        family, transform = option.family, option.transform
-        law = calibrated_law(family.noise, option.sensitivity, epsilon, situation.delta)
+        law = option.law(epsilon, situation.delta)
         if law is None:
             continue
-        pair = Cumulants(2 * law.cumulants.k2, 2 * law.cumulants.k4)
-        curve = curve_of(transform, "output", step, pair)
+        curve = curve_of(
+            option.transform, "output", step, Cumulants(2 * law.cumulants.k2, 2 * law.cumulants.k4)
+        )
         failure = None
         if target is not None:
-            unit = step**2 * float(transform.scale_squared)
-            one = failure_bound(transform, law, unit, curve, low, target.distortion)
+            unit = step**2 * float(option.transform.scale_squared)
+            one = failure_bound(option.transform, law, unit, curve, low, target.distortion)
             failure = min(1.0, situation.pairs * one)
         yield Configuration(
-            option,
-            family.label,
-            transform.sketch_dim,
-            family.noise,
+            transform=option.transform,
+            noise=option.noise,
+            max_norm=option.max_norm,
+            sensitivity=option.sensitivity,
+            curve=curve,
             relative_error=math.sqrt(curve.at_point(low)) / low,
             relative_error_high=math.sqrt(curve.at_point(high)) / high,
             smallest_distance=smallest_distance(curve),
             failure_bound=failure,
-            is_choice=transform.sketch_dim <= situation.max_sketch_dim,
+            is_choice=option.sketch_dim <= situation.max_sketch_dim,
             has_upper_end=has_upper_end(curve.a, situation.pairs),
             meets_target=failure is None or target is None or failure <= target.failure_probability,
-            curve=curve,
         )
 
 
@@ -149,15 +227,15 @@ def has_upper_end(a: float, pairs: int) -> bool:
 
     There V(D) = aD², and the upper end is D̂/(1 − q√a). Coarser projections soon have no upper end at all.
     """
-    return -float(ndtri(Level.of(0.95, "asymptotic", pairs).tail)) * math.sqrt(a) <= _ROOM
+    return -float(ndtri(Level.of(0.95, "asymptotic", pairs).tail)) * math.sqrt(a) <= _LARGEST_SPREAD
 
 
 def smallest_distance(curve: VarianceCurve) -> float:
     """The distance whose square D is its own standard error: D² = aD² + bD + c; infinity if there is none."""
     if curve.a >= 1:
         return math.inf
-    rest = 1 - curve.a
-    return math.sqrt((curve.b + math.sqrt(curve.b**2 + 4 * rest * curve.c)) / (2 * rest))
+    remainder = 1 - curve.a
+    return math.sqrt((curve.b + math.sqrt(curve.b**2 + 4 * remainder * curve.c)) / (2 * remainder))
 
 
 @lru_cache(maxsize=256)

@@ -16,23 +16,19 @@ from armslength.estimates.item_intervals import typical_reach
 from armslength.laws import LARGEST_SCALE, DiscreteLaplace, Law
 from armslength.planner.margin_plan import NO_NOISE, MarginPlan, margin_plan, points
 from armslength.planner.needs import enough_epsilon, enough_people, offers
-from armslength.planner.plan_page import WIDTH, explained, number_text, share_table
-from armslength.planner.predictions import calibrated_law, has_upper_end, sensitivity_of
+from armslength.planner.plan_page import WIDTH, AnyPlan, explained, number_text, share_table
+from armslength.planner.predictions import Option, has_upper_end
 from armslength.planner.situation import (
     ITEM_ERROR,
     KEPT,
     USUAL_DELTA,
     USUAL_LARGEST,
     Situation,
-    checked_people,
     usual_max_norm,
 )
 from armslength.planner.typical_pair import Mix, TypicalPair
 from armslength.privacy.exact_numbers import decimal_text
 from armslength.protocol.neighbors import check_shares, total_law
-from armslength.protocol.protocol import Protocol
-from armslength.results import Result
-from armslength.threads import cached_attribute
 from armslength.transforms.identity import Identity
 from armslength.transforms.sparse_jl import LARGEST_DEALT, SparseJL
 from armslength.transforms.transform import Transform
@@ -86,27 +82,27 @@ class ShapeSituation(Situation):
         if coefficients is None or not has_upper_end(coefficients[0], self.pairs):
             return None
         max_norm = usual_max_norm(self.protocol, transform) if noise == "gaussian" else None
-        sensitivity = sensitivity_of(self.protocol, transform, noise, max_norm)
+        option = Option.of(self.protocol, transform, noise, max_norm)
         delta = self.delta * (1 - self.margin_share)  # margins may take their share of it
-        law = calibrated_law(noise, sensitivity, self.epsilon * (1 - share - self.margin_share), delta)
-        if law is None or not self.neighbors.radius / of_totals <= LARGEST_SCALE:
+        law = option.law(self.epsilon * (1 - share - self.margin_share), delta)
+        if law is None or not self.protocol.neighbors.radius / of_totals <= LARGEST_SCALE:
             return None
-        pair = self.pair(transform, law, total_law(self.neighbors, of_totals))
-        return ShapeSetting(transform, noise, share, pair, pair.seen_from(), max_norm)
+        pair = self.pair(transform, law, total_law(self.protocol.neighbors, of_totals))
+        return ShapeSetting(**vars(option), total_share=share, pair=pair, seen=pair.seen_from())
 
 
 def shape_situation(
-    known: dict[str, Any], concentration: Any, margins: dict[str, Any], *, beyond_chance: Any
+    shared: dict[str, Any], concentration: Any, margins: tuple[Any, ...], *, beyond_chance: Any
 ) -> ShapeSituation:
     """What a plan by shape is made for, checked.
 
     Args:
-        known: What every plan knows.
+        shared: The fields of `Situation`.
         concentration: How often two records of a party are of the same item; None for Zipf's law.
-        margins: The arguments of `margin_plan` about item groups.
+        margins: The last arguments of `margin_plan`, about item groups.
         beyond_chance: Whether questions will be about populations.
     """
-    input_dim, protocol, people = known["input_dim"], known["protocol"], checked_people(known["people"])
+    input_dim, protocol = shared["input_dim"], shared["protocol"]
     contribution = protocol.contribution
     if contribution is None or protocol.resolution != 1:
         raise ParameterError('contribution must be given, and resolution 1, with by="shape"')
@@ -127,12 +123,12 @@ def shape_situation(
             )
         mix = Mix.of_concentration(share, min(items, _MOST_ITEMS), contribution)
     shares = (protocol.total_share,) if protocol.total_share else SHARES
-    of_margins = margin_plan(protocol, people, **margins)
+    of_margins = margin_plan(protocol, shared["people"], *margins)
     if of_margins is not None:
         check_shares(shares[0], of_margins.recommended.share, protocol.norm)
         shares = tuple(share for share in shares if share + of_margins.recommended.share < 1)
     return ShapeSituation(
-        **known,
+        **shared,
         contribution=contribution,
         mix=mix,
         beyond_chance=beyond_chance,
@@ -141,25 +137,13 @@ def shape_situation(
     )
 
 
-@dataclass(frozen=True)
-class ShapeSetting:
+@dataclass(frozen=True, kw_only=True)
+class ShapeSetting(Option):
     """One way to release, and what it shows."""
 
-    transform: Transform  # under some seed
-    noise: str
     total_share: Fraction
     pair: TypicalPair
     seen: float | None  # the largest cosine of mixes that are told apart in nine of ten cases
-    max_norm: Fraction | None = None  # of a bound in the sketch
-
-    @property
-    def label(self) -> str:
-        """The transform in words."""
-        return self.transform.label
-
-    @property
-    def sketch_dim(self) -> int:  # noqa: D102
-        return self.transform.sketch_dim
 
     @property
     def gap(self) -> float:
@@ -177,7 +161,7 @@ class ShapeNeeds:
 
 
 @dataclass(frozen=True, repr=False)
-class ShapePlan(Result):
+class ShapePlan(AnyPlan):
     """The result of `al.plan(..., by="shape")`; printed, it says what will be seen.
 
     Attributes:
@@ -202,45 +186,25 @@ class ShapePlan(Result):
         return self.recommended.seen
 
     @property
-    def resolvable(self) -> bool:
-        """Whether any difference is seen that often; with margins, also any of item groups."""
-        margins = self.situation.margins
-        return self.seen is not None and (margins is None or margins.recommended.seen is not None)
-
-    @property
     def refusal(self) -> str | None:
-        """Why nothing would be seen, and what would be enough; None if something is."""
-        if self.resolvable:
-            return None
+        """Why nothing would be seen of mixes, or of margins, and what would be enough; None if something is."""
         margins = self.situation.margins
-        if self.seen is not None and margins is not None:
+        if self.seen is not None:
+            if margins is None or margins.recommended.seen is not None:
+                return None
             return f"cannot be resolved: margins would show {margins.text}. Leave them out for a plan without them"
         return (
             f"cannot be resolved: with {plural(self.situation.people, 'person', 'people')} in each party, even mixes without a common item are told apart "
             f"in fewer than nine of ten cases; to see mixes that are {self.needs.cosine:g} alike takes {_needs_text(self.needs)}"
         )
 
-    @property
-    def weakness(self) -> str:
-        """Why the promise would be weak; empty if it is not."""
-        return self.situation.weakness(self.recommended.noise)
-
-    @cached_attribute
-    def protocol(self) -> Protocol:
-        """The recommended setting as a protocol. Raises `NotResolvableError` if nothing would be seen of mixes, or of margins."""
-        if self.refusal is not None:
-            raise NotResolvableError(self.refusal)
-        best, margins = self.recommended, self.situation.margins
-        shares = {"total_share": best.total_share, **({} if margins is None else margins.protocol_fields)}
-        transform = best.transform.with_seed(self.seed)
-        return self.situation.protocol_of(transform, best.noise, max_norm=best.max_norm, **shares)
-
     def to_arrow(self) -> pa.Table:
         """All settings, and what is seen with each."""
-        names = _COLUMNS.names[:-1]
-        lines = [{name: getattr(each, name) for name in names} for each in self.settings]
-        for line, each in zip(lines, self.settings, strict=True):
-            line |= {"total_share": float(each.total_share), "is_recommended": each is self.recommended}
+        lines = [
+            {name: getattr(setting, name) for name in _COLUMNS.names[:-1]}
+            | {"total_share": float(setting.total_share), "is_recommended": setting is self.recommended}
+            for setting in self.settings
+        ]
         return pa.Table.from_pylist(lines, schema=_COLUMNS)
 
     @property
@@ -261,21 +225,125 @@ class ShapePlan(Result):
             text += " It is about populations: as if each party's people were an independent random sample of people like them."
         return f"{text} Alike: the cosine of two mixes, 1 for equal ones, 0 for those that share no item."
 
+    def _chosen_fields(self) -> dict[str, Any]:
+        margins = self.situation.margins
+        return {
+            "total_share": self.recommended.total_share,
+            **({} if margins is None else margins.protocol_fields),
+        }
+
     @property
     def summary(self) -> str:
         """The page without its table."""
-        return "\n".join(_page(self))
+        return "\n".join(self._page())
 
     def __str__(self) -> str:
-        table = ["", *_table(self)] if self.resolvable else []
+        table = ["", *self._table()] if self.resolvable else []
         if self.situation.margins is not None and self.resolvable:
             table += ["", *self.situation.margins.table()]
-        return "\n".join([*_page(self), *table, "", *textwrap.wrap(self.assumption, WIDTH)])
+        return "\n".join([*self._page(), *table, "", *textwrap.wrap(self.assumption, WIDTH)])
 
     def _title(self) -> str:
         if self.seen is None:
             return "Plan by shape: nothing would be seen"
         return f"Plan by shape: sees mixes less than {_likeness(self.seen)} alike, {_setting_text(self.recommended)}"
+
+    def _page(self) -> list[str]:
+        """What will be seen and what will be missed, what it would take to see more, and the recommended setting."""
+        situation, best, seen = self.situation, self.recommended, self.seen
+        lines = textwrap.wrap(
+            f"With {plural(situation.people, 'person', 'people')} in each party, {plural(situation.contribution, 'item')} counted of each "
+            f"person, ε = {decimal_text(situation.epsilon)}, and {plural(situation.pairs, 'pair')} of parties compared at 95 %"
+            f"{' together' if situation.pairs > 1 else ''}:",
+            WIDTH,
+        )
+        if seen is None:
+            return [*lines, "", *textwrap.wrap(self.refusal or "", WIDTH)]
+        factor = math.sqrt((1 - seen) / (1 + seen))
+        parts = {
+            "you will see": f"two parties whose mixes are less than {_likeness(seen)} alike, in 9 of 10 cases. For example mixes in which "
+            f"every item is {100 * factor:.2g} % more common in one and less common in the other than on average",
+            "it will show": f"such mixes as {_interval(best.pair.likeness(seen))} alike, and equal mixes as "
+            f"{_interval(best.pair.likeness(1.0))} alike (95 % intervals)",
+            "you will miss": self._missed(),
+            f"to see {self.needs.cosine:g}": _needs_text(self.needs),
+        }
+        if situation.explain is not None:
+            cost = self._cost("listed items", explain=None, max_sketch_dim=USUAL_LARGEST)
+            parts["items"] = f"{explained(situation.explain)}{self._seen_items(situation.explain)}. {cost}"
+        if situation.margins is not None:
+            parts["item groups"] = f"you will see {situation.margins.text}"
+            if self.resolvable:
+                parts["item groups"] += f" {self._cost('margins', margins=None)}"
+        for name, text in parts.items():
+            lines += ["", *_entry(name, text)] if name == "you will see" else _entry(name, text)
+        if not self.resolvable:
+            return [*lines, "", "Nothing is recommended: change one of these, or leave margins out."]
+        margins = "" if situation.margins is None else f", {situation.margins.setting_text}"
+        recommended = f"Recommended: {_setting_text(best)}{margins}.{self._bound_text()}"
+        return [*lines, "", *textwrap.wrap(recommended, WIDTH), *self._last_lines()]
+
+    def _cost(self, feature: str, **changes: Any) -> str:
+        """What would be seen without margins, or without listed items."""
+        without = _recommended(_settings(replace(self.situation, **changes)))
+        seen = _likeness(max(1 - without.gap, 0.0))
+        if seen == _likeness(1 - self.recommended.gap):
+            return f"The {feature} cost nothing that you would see"
+        return f"Without {feature} you would see mixes less than {seen} alike"
+
+    def _seen_items(self, count: int) -> str:
+        """Which differences of listed items will be seen, of parties whose mixes are just told apart."""
+        best, situation = self.recommended, self.situation
+        total = best.pair.total
+        squared = 2 * situation.mix.concentration * best.gap * total**2 + 2 * total * situation.beyond_chance
+        reach = typical_reach(best.transform, count, best.pair.law, math.sqrt(squared), ITEM_ERROR) / total
+        if not reach < 1:
+            return ""
+        return f": you will see most of those whose share of all that was counted differs by {points(reach)}"
+
+    def _bound_text(self) -> str:
+        """What a bound in the sketch gains and leaves out, or would gain if δ were not 0."""
+        situation, best = self.situation, self.recommended
+        if best.max_norm is not None:
+            laplace = [setting.seen or 0.0 for setting in self.settings if setting.noise == "laplace"]
+            return (
+                f" It bounds the length of each person's part of all sketches, and {KEPT}. "
+                f"With Laplace noise you would see mixes less than {_likeness(max(laplace, default=0.0))} alike."
+            )
+        if situation.delta:
+            return ""
+        with_delta = _recommended(_settings(replace(situation, delta=USUAL_DELTA)))
+        if with_delta.max_norm is None or best.gap < _NEARLY_EQUAL * with_delta.gap:
+            return ""
+        return f" With --delta {float(USUAL_DELTA):g} you would see mixes less than {_likeness(1 - with_delta.gap)} alike: {_setting_text(with_delta)}."
+
+    def _missed(self) -> str:
+        """What is hidden, by chance and by noise."""
+        if not self.situation.beyond_chance:
+            return "smaller differences of the people counted: noise hides them. Chance is not taken away: --beyond-chance asks about populations"
+        if self.chance is None:
+            return "smaller differences: chance hides them. More people would help, a larger ε would not"
+        is_all = (1 - self.chance) / self.recommended.gap > 0.95
+        noise = "next to nothing more" if is_all else f"the rest, up to {_likeness(self.seen or 0.0)}"
+        return (
+            f"smaller differences. Chance alone hides those above {_likeness(self.chance)}: more people would help there, "
+            f"a larger ε would not. Noise hides {noise}"
+        )
+
+    def _table(self) -> list[str]:
+        """What is seen with other sizes and shares."""
+        cells = []
+        for setting in self.settings:
+            if setting.noise == self.recommended.noise:
+                sparsity = setting.transform.column_entries
+                size = f"{setting.sketch_dim:,}{'' if sparsity == 1 else f', s={sparsity}'}"
+                seen = "-" if setting.seen is None else _likeness(setting.seen)
+                cells.append((size, setting.total_share, seen, setting is self.recommended))
+        return share_table(
+            "Mixes that are less alike than this are seen, by size of the sketch and share of ε for totals (-: none, or totals too coarse):",
+            "numbers a party",
+            cells,
+        )
 
 
 def shape_plan(situation: ShapeSituation, seed: str) -> ShapePlan:
@@ -300,140 +368,51 @@ def shape_plan(situation: ShapeSituation, seed: str) -> ShapePlan:
 def _transforms(situation: ShapeSituation) -> list[Transform]:
     """All powers of two and one number for each item; those that can explain as many items as will be asked about."""
     d, limit, count = situation.input_dim, situation.max_sketch_dim, situation.explain
-    most = limit if d is None else min(d, limit)
-    sizes = {2**power for power in range(most.bit_length())} | {most}
+    largest = limit if d is None else min(d, limit)
+    sizes = {2**power for power in range(largest.bit_length())} | {largest}
     is_balanced = d is not None and d <= LARGEST_DEALT
     kinds = [("balanced" if is_balanced else "block", 1)]
     if count is not None:
         needed = math.ceil(count / ITEM_ERROR) + 1
-        sizes |= {size for size in (needed, 2 * needed) if size <= most}
+        sizes |= {size for size in (needed, 2 * needed) if size <= largest}
         kinds += [("block", 1), ("block", 3)]
-    listed: list[Transform] = [
+    transforms: list[Transform] = [
         SparseJL(input_dim=d, sketch_dim=size // s * s, sparsity=s, seed="plan", construction=construction)
         for (construction, s), size in product(dict.fromkeys(kinds), sorted(sizes))
         if size >= s and (size != d or s > 1)
     ]
     if d is not None and d <= limit:
-        listed.append(Identity(input_dim=d))
-    return [each for each in listed if situation.explains(each)]
+        transforms.append(Identity(input_dim=d))
+    return [transform for transform in transforms if situation.explains(transform)]
 
 
 def _settings(situation: ShapeSituation) -> Iterator[ShapeSetting]:
     """All sizes, with all laws and shares."""
     choices = product(_transforms(situation), situation.laws, situation.shares)
-    return (setting for each in choices if (setting := situation.setting(*each)) is not None)
+    return (setting for choice in choices if (setting := situation.setting(*choice)) is not None)
 
 
 def _recommended(settings: Iterable[ShapeSetting]) -> ShapeSetting:
     """Of those that see nearly as much as the best: pure DP, then narrow intervals, then the smallest sketch."""
-    best, *others = sorted(settings, key=lambda each: each.gap)
+    best, *others = sorted(settings, key=lambda setting: setting.gap)
     if best.seen is None:
         return best
-    near = [each for each in (best, *others) if each.gap <= _NEARLY_EQUAL * best.gap]
-    near = [each for each in near if each.noise == "laplace"] or near
+    near = [setting for setting in (best, *others) if setting.gap <= _NEARLY_EQUAL * best.gap]
+    near = [setting for setting in near if setting.noise == "laplace"] or near
     by_size: dict[int, ShapeSetting] = {}  # each with its best share
-    for each in near:
-        by_size.setdefault(each.sketch_dim, each)
-    widths = {size: 1 - each.pair.likeness(best.seen)[0] for size, each in by_size.items()}
+    for setting in near:
+        by_size.setdefault(setting.sketch_dim, setting)
+    widths = {size: 1 - setting.pair.likeness(best.seen)[0] for size, setting in by_size.items()}
     enough = _HARDLY_WIDER * min(widths.values())
     return by_size[min(size for size, width in widths.items() if width <= enough)]
 
 
 def _needs(situation: ShapeSituation, cosine: float) -> ShapeNeeds:
     def is_seen(**changes: Any) -> bool:
-        return any(1 - each.gap >= cosine for each in _settings(replace(situation, **changes)))
+        return any(1 - setting.gap >= cosine for setting in _settings(replace(situation, **changes)))
 
-    epsilon = enough_epsilon(situation.epsilon, lambda value: is_seen(epsilon=value))
-    people = enough_people(situation.people, lambda value: is_seen(people=value))
+    epsilon, people = enough_epsilon(situation.epsilon, is_seen), enough_people(situation.people, is_seen)
     return ShapeNeeds(cosine, epsilon, people)
-
-
-def _page(plan: ShapePlan) -> list[str]:
-    """What will be seen and what will be missed, what it would take to see more, and the recommended setting."""
-    situation, best, seen = plan.situation, plan.recommended, plan.seen
-    lines = textwrap.wrap(
-        f"With {plural(situation.people, 'person', 'people')} in each party, {plural(situation.contribution, 'item')} counted of each "
-        f"person, ε = {decimal_text(situation.epsilon)}, and {plural(situation.pairs, 'pair')} of parties compared at 95 %"
-        f"{' together' if situation.pairs > 1 else ''}:",
-        WIDTH,
-    )
-    if seen is None:
-        return [*lines, "", *textwrap.wrap(plan.refusal or "", WIDTH)]
-    factor = math.sqrt((1 - seen) / (1 + seen))
-    parts = {
-        "you will see": f"two parties whose mixes are less than {_likeness(seen)} alike, in 9 of 10 cases. For example mixes in which "
-        f"every item is {100 * factor:.2g} % more common in one and less common in the other than on average",
-        "it will show": f"such mixes as {_interval(best.pair.likeness(seen))} alike, and equal mixes as "
-        f"{_interval(best.pair.likeness(1.0))} alike (95 % intervals)",
-        "you will miss": _missed(plan),
-        f"to see {plan.needs.cosine:g}": _needs_text(plan.needs),
-    }
-    if situation.explain is not None:
-        others = {"explain": None, "max_sketch_dim": USUAL_LARGEST}
-        seen_items, cost = _seen_items(plan, situation.explain), _cost(plan, "listed items", **others)
-        parts["items"] = f"{explained(situation.explain)}{seen_items}. {cost}"
-    if situation.margins is not None:
-        parts["item groups"] = f"you will see {situation.margins.text}"
-        if plan.resolvable:
-            parts["item groups"] += f" {_cost(plan, 'margins', margins=None)}"
-    for name, text in parts.items():
-        lines += ["", *_entry(name, text)] if name == "you will see" else _entry(name, text)
-    if not plan.resolvable:
-        return [*lines, "", "Nothing is recommended: change one of these, or leave margins out."]
-    margins = "" if situation.margins is None else f", {situation.margins.setting_text}"
-    lines += ["", *textwrap.wrap(f"Recommended: {_setting_text(best)}{margins}.{_bound_text(plan)}", WIDTH)]
-    lines += textwrap.wrap(f"WARNING: {plan.weakness}", WIDTH) if plan.weakness else []
-    return [*lines, f"  public seed: {plan.seed}"]
-
-
-def _cost(plan: ShapePlan, what: str, **others: Any) -> str:
-    """What would be seen without margins, or without listed items."""
-    without = _recommended(_settings(replace(plan.situation, **others)))
-    seen = _likeness(max(1 - without.gap, 0.0))
-    if seen == _likeness(1 - plan.recommended.gap):
-        return f"The {what} cost nothing that you would see"
-    return f"Without {what} you would see mixes less than {seen} alike"
-
-
-def _seen_items(plan: ShapePlan, count: int) -> str:
-    """Which differences of listed items will be seen, of parties whose mixes are just told apart."""
-    best, situation = plan.recommended, plan.situation
-    total = best.pair.total
-    squared = 2 * situation.mix.concentration * best.gap * total**2 + 2 * total * situation.beyond_chance
-    reach = typical_reach(best.transform, count, best.pair.law, math.sqrt(squared), ITEM_ERROR) / total
-    if not reach < 1:
-        return ""
-    return f": you will see most of those whose share of all that was counted differs by {points(reach)}"
-
-
-def _bound_text(plan: ShapePlan) -> str:
-    """What a bound in the sketch gains and leaves out, or would gain if δ were not 0."""
-    situation, best = plan.situation, plan.recommended
-    if best.max_norm is not None:
-        laplace = max((each.seen or 0.0 for each in plan.settings if each.noise == "laplace"), default=0.0)
-        return (
-            f" It bounds the length of each person's part of all sketches, and {KEPT}. "
-            f"With Laplace noise you would see mixes less than {_likeness(laplace)} alike."
-        )
-    if situation.delta:
-        return ""
-    with_delta = _recommended(_settings(replace(situation, delta=USUAL_DELTA)))
-    if with_delta.max_norm is None or best.gap < _NEARLY_EQUAL * with_delta.gap:
-        return ""
-    return f" With --delta {float(USUAL_DELTA):g} you would see mixes less than {_likeness(1 - with_delta.gap)} alike: {_setting_text(with_delta)}."
-
-
-def _missed(plan: ShapePlan) -> str:
-    """What is hidden, by chance and by noise."""
-    if not plan.situation.beyond_chance:
-        return "smaller differences of the people counted: noise hides them. Chance is not taken away: --beyond-chance asks about populations"
-    if plan.chance is None:
-        return "smaller differences: chance hides them. More people would help, a larger ε would not"
-    hidden = (1 - plan.chance) / plan.recommended.gap
-    text = f"smaller differences. Chance alone hides those above {_likeness(plan.chance)}: more people would help there, a larger ε would not"
-    if hidden > 0.95:
-        return text + ". Noise hides next to nothing more"
-    return text + f". Noise hides the rest, up to {_likeness(plan.recommended.seen or 0.0)}"
 
 
 def _needs_text(needs: ShapeNeeds) -> str:
@@ -443,22 +422,6 @@ def _needs_text(needs: ShapeNeeds) -> str:
     return text or "no ε up to 1000 and no number of people is enough"
 
 
-def _table(plan: ShapePlan) -> list[str]:
-    """What is seen with other sizes and shares."""
-    cells = []
-    for each in plan.settings:
-        if each.noise == plan.recommended.noise:
-            sparsity = each.transform.column_entries
-            size = f"{each.sketch_dim:,}{'' if sparsity == 1 else f', s={sparsity}'}"
-            seen = "-" if each.seen is None else _likeness(each.seen)
-            cells.append((size, each.total_share, seen, each is plan.recommended))
-    return share_table(
-        "Mixes that are less alike than this are seen, by size of the sketch and share of ε for totals (-: none, or totals too coarse):",
-        "numbers a party",
-        cells,
-    )
-
-
 def _entry(name: str, text: str) -> list[str]:
     wrap = textwrap.TextWrapper(WIDTH, initial_indent=f"  {name:<15} ", subsequent_indent=" " * 18)
     return wrap.wrap(text)
@@ -466,8 +429,7 @@ def _entry(name: str, text: str) -> list[str]:
 
 def _setting_text(setting: ShapeSetting) -> str:
     size = f"{plural(setting.sketch_dim, 'number')} a party ({8 * setting.sketch_dim:,} bytes)"
-    bound = "" if setting.max_norm is None else f", max_norm {float(setting.max_norm):g}"
-    return f"{setting.label}{bound}, {size}, {setting.noise.capitalize()} noise, {100 * float(setting.total_share):g} % of ε for totals"
+    return f"{setting.label}, {size}, {setting.noise.capitalize()} noise, {100 * float(setting.total_share):g} % of ε for totals"
 
 
 def _interval(ends: tuple[float, float]) -> str:

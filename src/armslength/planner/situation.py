@@ -9,8 +9,6 @@ from typing import Any
 from armslength.checks import integer, number, short_repr
 from armslength.errors import ParameterError, plural
 from armslength.estimates.item_intervals import measures_items
-from armslength.privacy.exact_numbers import weakness
-from armslength.protocol.neighbors import GridNeighbors, sketch_bound
 from armslength.protocol.protocol import Protocol
 from armslength.transforms.identity import Identity
 from armslength.transforms.sparse_jl import SparseJL
@@ -61,28 +59,14 @@ class Situation:
     fields: Mapping[str, Any]  # the other arguments of the protocol
 
     @property
-    def neighbors(self) -> GridNeighbors:
-        """In grid units."""
-        return self.protocol.neighbors
-
-    @property
     def laws(self) -> list[str]:
         """The laws of noise that give the guarantee."""
-        laplace = ["laplace"] if self.neighbors.norm == "l1" else []
+        laplace = ["laplace"] if self.protocol.norm == "l1" else []
         return [*laplace, *(["gaussian"] if self.delta > 0 else [])]
-
-    def weakness(self, noise: str) -> str:
-        """Why the promise of this noise would be weak; empty if it is not."""
-        return weakness(self.epsilon, self.delta_of(noise), self.people)
 
     def delta_of(self, noise: str) -> Fraction:
         """δ of this noise."""
         return self.delta if noise == "gaussian" else Fraction(0)
-
-    def protocol_of(self, transform: Transform, noise: str, **others: Any) -> Protocol:
-        """The protocol with this transform and noise, calibrated exactly. A matrix without a formula is scanned now."""
-        fields = {**self.fields, **others}
-        return Protocol(transform, epsilon=self.epsilon, delta=self.delta_of(noise), noise=noise, **fields)
 
     def explains(self, transform: Transform) -> bool:
         """Whether all listed items can be told apart by sketches of this transform."""
@@ -115,11 +99,6 @@ def checked_explain(explain: Any, max_sketch_dim: Any, input_dim: int | None) ->
     return count, max(USUAL_LARGEST, *(size for size in [0, *enough] if size <= LARGEST_FOR_ITEMS))
 
 
-def checked_people(people: Any) -> int:
-    """How many people a group or party has."""
-    return integer("people", people, at_least=1, at_most=LARGEST_COUNT)
-
-
 def usual_max_norm(protocol: Protocol, transform: Transform) -> Fraction | None:
     """ρ = √(1.2·C), rounded up, or √C without a projection; None unless people are counted and a bound in the sketch is offered.
 
@@ -136,12 +115,6 @@ def usual_max_norm(protocol: Protocol, transform: Transform) -> Fraction | None:
         return None
     squared = people if is_exact else people * _SLACK
     return min(Fraction(math.isqrt(math.ceil(10**4 * squared) - 1) + 1, 100), Fraction(people))
-
-
-def bounded_sensitivity(protocol: Protocol, transform: Transform, max_norm: Fraction) -> float:
-    """How far one unit moves the sketches in ℓ2 norm, in integer units, where each person's part is no longer than max_norm."""
-    bound = sketch_bound(max_norm, transform, protocol.contribution, protocol.resolution)
-    return math.sqrt(bound) * (1 if protocol.relation == "add_remove" else 2)
 
 
 def distances_of_interest(

@@ -1,6 +1,7 @@
 """Two typical parties whose mixes differ, before there is any data: how often would their difference be seen, and with what interval?"""
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -58,18 +59,17 @@ class Mix:
     def of_concentration(cls, concentration: float, items: int, contribution: int) -> "Mix":
         """Zipf's law with fewer items, or with a lower cap, so that its concentration is about this; at least 1/items."""
         if cls.zipf(items, contribution).concentration < concentration:  # many people have fewer than C items
-            low, high = 1, items
-            while high - low > 1:
-                middle = (low + high) // 2
-                is_flatter = cls.zipf(middle, 1).concentration < concentration
-                low, high = (low, middle) if is_flatter else (middle, high)
-            return cls.zipf(low, 1)
-        least, most = 1 / items, 1 / contribution
+
+            def is_flatter(count: int) -> bool:
+                return cls.zipf(count, 1).concentration < concentration
+
+            return cls.zipf(bisect_left(range(items), True, lo=2, key=is_flatter) - 1, 1)
+        low, high = 1 / items, 1 / contribution
         for _ in range(30):
-            cap = math.sqrt(least * most)
-            is_flatter = cls.zipf(items, contribution, cap).concentration < concentration
-            least, most = (cap, most) if is_flatter else (least, cap)
-        return cls.zipf(items, contribution, most)
+            cap = math.sqrt(low * high)
+            too_flat = cls.zipf(items, contribution, cap).concentration < concentration
+            low, high = (cap, high) if too_flat else (low, cap)
+        return cls.zipf(items, contribution, high)
 
 
 @dataclass(frozen=True)

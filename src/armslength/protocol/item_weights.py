@@ -1,20 +1,21 @@
 """Public item weights: how much an event counts by its item, from a public list whose hash is part of the protocol."""
 
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 from armslength.checks import short_repr
 from armslength.errors import ParameterError
 from armslength.privacy.exact_numbers import decimal_text, exact_number
-from armslength.protocol.public_lists import MOST_ITEMS, check_given, is_hash, list_hash, read_list
+from armslength.protocol.public_lists import MOST_ITEMS, check_given, is_hash, mapping_hash, read_list
 
+_DOMAIN = "item weights"
 _LARGEST, _MOST_UNITS = 2**40, 2**62
 
 
 def item_weights_hash(source: Any, resolution: Fraction) -> str | None:
     """The hash of a list of weights, or a hash as it is; None for none."""
-    return source if source is None or is_hash(source) else _hash(_read_weights(source, resolution))
+    is_hashed = source is None or is_hash(source)
+    return source if is_hashed else mapping_hash(_DOMAIN, _read_weights(source, resolution), decimal_text)
 
 
 def item_amounts(source: Any, hashed: str | None, resolution: Fraction) -> dict[str, int] | None:
@@ -23,16 +24,9 @@ def item_amounts(source: Any, hashed: str | None, resolution: Fraction) -> dict[
     if source is None:
         return None
     weights = _read_weights(source, resolution)
-    if _hash(weights) != hashed:
+    if mapping_hash(_DOMAIN, weights, decimal_text) != hashed:
         raise ParameterError("item_weights must be those that the protocol was made with, got others")
     return {item: int(weight / resolution) for item, weight in weights.items() if weight}
-
-
-def _hash(weights: Mapping[str, Fraction]) -> str:
-    """Over items and weights in the order of the items."""
-    return list_hash(
-        "item weights", (text for item in sorted(weights) for text in (item, decimal_text(weights[item])))
-    )
 
 
 def _read_weights(source: Any, resolution: Fraction) -> dict[str, Fraction]:

@@ -22,7 +22,7 @@ from armslength.protocol.public_lists import (
     checked_list,
     checked_name,
     is_hash,
-    list_hash,
+    mapping_hash,
     read_list,
 )
 from armslength.protocol.record import Record
@@ -32,7 +32,7 @@ OTHER = "(other)"
 _MOST_NAMES = 10_000  # with (other)
 _MOST_PREFIXES = 100_000
 _LONGEST = 200  # bytes of a name or of a prefix
-_SHOWN = 5
+_PRINTED = 5  # names
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,13 @@ class Margins:
     columns: tuple[str, ...] = ()  # of the record
 
     def __str__(self) -> str:
-        shown = ", ".join(self.names[:_SHOWN]) + (", …" if len(self.names) > _SHOWN else "")
+        names = ", ".join(self.names[:_PRINTED]) + (", …" if len(self.names) > _PRINTED else "")
         rules = {
             "table": f"the table with SHA-256 {self.table_hash}",
             "prefix": plural(sum(map(len, self.prefixes)), "prefix", "prefixes"),
             "record": f"the {plural(len(self.columns), 'column')} {', '.join(self.columns)}",
         }
-        return f"{plural(len(self.names), 'item group')} by {rules[self.rule]}: {shown}"
+        return f"{plural(len(self.names), 'item group')} by {rules[self.rule]}: {names}"
 
     def document(self) -> dict[str, Any]:
         """The field `margins` of the protocol's document."""
@@ -70,17 +70,17 @@ class Margins:
             texts: Items, in their NFC form.
             table: What `margin_table` gives.
         """
-        others = len(self.names) - (self.rule != "record")
-        codes: NDArray[np.int32] = np.full(len(texts), others, dtype=np.int32)
+        other = len(self.names) - (self.rule != "record")
+        codes: NDArray[np.int32] = np.full(len(texts), other, dtype=np.int32)
         for length in self._lengths:  # a longer prefix decides later
-            found = np.fromiter((table.get(text[:length], -1) for text in texts), np.int32, len(texts))
-            np.copyto(codes, found, where=found >= 0)
+            matches = np.fromiter((table.get(text[:length], -1) for text in texts), np.int32, len(texts))
+            np.copyto(codes, matches, where=matches >= 0)
         return codes
 
     @cached_attribute
     def _lengths(self) -> Sequence[int | None]:
         """The lengths of all prefixes; None for whole items."""
-        return sorted({len(each) for prefixes in self.prefixes for each in prefixes}) or [None]
+        return sorted({len(prefix) for prefixes in self.prefixes for prefix in prefixes}) or [None]
 
 
 def checked_margins(source: Any, record: Record | None) -> Margins | None:
@@ -92,12 +92,16 @@ def checked_margins(source: Any, record: Record | None) -> Margins | None:
             return source
         source = source.columns
     if isinstance(source, (list, tuple)):
-        return _of_record(source, record)
+        return _record_margins(source, record)
     keys = {"item": MOST_ITEMS, "prefix": _MOST_PREFIXES}
     key, groups = read_list("margins", source, keys, "group", _checked_group)
     if key == "item":
-        return Margins("table", _checked_names(sorted(set(groups.values()))), table_hash=_hash(groups))
-    return _of_prefixes(groups)
+        return Margins(
+            "table",
+            _checked_names(sorted(set(groups.values()))),
+            table_hash=mapping_hash("margins", groups, str),
+        )
+    return _prefix_margins(groups)
 
 
 def margins_of_document(document: Any) -> Margins | list[str]:
@@ -108,8 +112,10 @@ def margins_of_document(document: Any) -> Margins | list[str]:
         case {"rule": "table", "names": list(names), "hash": hashed} if is_hash(hashed):
             return Margins("table", _checked_names(sorted(names)), table_hash=hashed)
         case {"rule": "prefix", "names": list(names), "prefixes": list(lists)}:
-            pairs = ((each, name) for name, prefixes in zip(names, lists, strict=True) for each in prefixes)
-            return _of_prefixes(checked_list("prefix of margins", pairs, _checked_group, _MOST_PREFIXES))
+            pairs = (
+                (prefix, name) for name, prefixes in zip(names, lists, strict=True) for prefix in prefixes
+            )
+            return _prefix_margins(checked_list("prefix of margins", pairs, _checked_group, _MOST_PREFIXES))
     raise ParameterError("margins must have a rule and its fields, got something else")
 
 
@@ -124,7 +130,10 @@ def margin_table(source: Any, margins: Margins | None) -> dict[str, int] | None:
     if margins.rule == "record":
         return codes
     _, groups = read_list("margins", source, {"item": MOST_ITEMS}, "group", _checked_group)
-    if _hash(groups) != margins.table_hash or {*groups.values(), OTHER} != codes.keys():
+    if (
+        mapping_hash("margins", groups, str) != margins.table_hash
+        or {*groups.values(), OTHER} != codes.keys()
+    ):
         raise ParameterError("margins must be the table that the protocol was made with, got another")
     return {item: codes[name] for item, name in groups.items()}
 
@@ -161,16 +170,11 @@ def checked_margin_bounds(
     return share, integer("margin_contribution", bound, at_least=1, at_most=contribution)
 
 
-def _hash(groups: Mapping[str, str]) -> str:
-    """Over items and names of their groups in the order of the items."""
-    return list_hash("margins", (text for item in sorted(groups) for text in (item, groups[item])))
-
-
 def _checked_group(name: Any) -> str:
     return sys.intern(checked_name("group of margins", name))  # one text for each group
 
 
-def _of_prefixes(groups: Mapping[str, str]) -> Margins:
+def _prefix_margins(groups: Mapping[str, str]) -> Margins:
     lists = {name: list[str]() for name in sorted(set(groups.values()))}
     for prefix, name in sorted(groups.items()):
         if len(prefix.encode()) > _LONGEST:
@@ -179,7 +183,7 @@ def _of_prefixes(groups: Mapping[str, str]) -> Margins:
     return Margins("prefix", _checked_names(list(lists)), prefixes=tuple(map(tuple, lists.values())))
 
 
-def _of_record(columns: Sequence[Any], record: Record | None) -> Margins:
+def _record_margins(columns: Sequence[Any], record: Record | None) -> Margins:
     """The values of columns of the record, which must be listed there."""
     if record is None:
         raise ParameterError(

@@ -187,22 +187,16 @@ def choose_noise(
         return "gaussian"
     if delta == 0:
         return "laplace"
-    variances: dict[str, float] = {}
+    variances, unit = dict[str, float](), float(transform.scale_squared)
     for noise in ("laplace", "gaussian"):
         with suppress(ParameterError):  # its scale is out of range
             law, _ = calibrated_law(noise, transform, neighbors, epsilon, delta, "output")
-            variances[noise] = noise_variance(law, transform, squared_distance)
+            k2, k4 = 2 * law.cumulants.k2 * unit, 2 * law.cumulants.k4 * unit**2
+            variances[noise] = 4 * k2 * squared_distance + transform.sketch_dim * (k4 + 2 * k2**2)
     if not variances:
         rule = "the noise scale must be at most 2^40"
         raise ParameterError(f"{rule}, got a larger one for both laws; take a larger epsilon")
     return min(variances, key=variances.__getitem__)
-
-
-def noise_variance(law: Law, transform: Transform, squared_distance: float) -> float:
-    """4κ₂‖z‖² + k(κ₄ + 2κ₂²) for two parties with this law, in grid units."""
-    unit = float(transform.scale_squared)
-    k2, k4 = 2 * law.cumulants.k2 * unit, 2 * law.cumulants.k4 * unit**2
-    return 4 * k2 * squared_distance + transform.sketch_dim * (k4 + 2 * k2**2)
 
 
 def check_shares(share: Fraction, margin_share: Fraction, norm: str) -> None:

@@ -3,19 +3,13 @@
 import copy
 import json
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from armslength.checks import check_local, integer, number, one_line, one_of, short_repr
-from armslength.errors import (
-    CorruptFileError,
-    IncompatibleSketchesError,
-    InputError,
-    ParameterError,
-)
+from armslength.errors import CorruptFileError, IncompatibleSketchesError, InputError, ParameterError
 from armslength.files import atomic_write, read_json, read_limited
 from armslength.laws import Cumulants, Law, uniform_cumulants
 from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, decimal_text, exact_number
@@ -170,10 +164,11 @@ class Protocol(Result):
         self.contribution = _checked_count("contribution", contribution)
         self.changed_entries = _checked_count("changed_entries", changed_entries)
         self.count = _checked_unit_of_count(count, self.contribution, one_group=one_group)
+        total_share = exact_number("total_share", total_share)
         self.epsilon, self.delta, self.total_share = (
             checked_epsilon(epsilon),
             checked_delta(delta),
-            exact_number("total_share", total_share),
+            total_share,
         )
         self.margins = checked_margins(margins, self.record)
         self.margin_share, self.margin_contribution = checked_margin_bounds(
@@ -408,9 +403,8 @@ class Protocol(Result):
         }
         is_l1 = self.norm == "l1"
         derived = {
-            "grid_radius" if is_l1 else "grid_radius_squared": self.neighbors.radius
-            if is_l1
-            else self.neighbors.radius_squared,
+            "grid_radius": self.neighbors.radius if is_l1 else None,
+            "grid_radius_squared": None if is_l1 else self.neighbors.radius_squared,
             "scale": self.law.scale.hex(),
             "sketch_bound": self.sketch_bound,
             "total_scale": None if self.total_law is None else self.total_law.scale.hex(),
@@ -505,17 +499,17 @@ def _record_defaults(
     if contribution is None:
         contribution = record.items_per_row
     if vocabulary is None and transform.input_dim is not None:
-        listed = record.items()
-        if listed is None:
+        names = record.items()
+        if names is None:
             raise ParameterError(
                 "input_dim must be None where the record does not list all categories, got a number; "
                 "list them, such as {'sex': ['F', 'M']}, or use an open vocabulary"
             )
-        if len(listed) != transform.input_dim:
+        if len(names) != transform.input_dim:
             raise ParameterError(
-                f"input_dim must be {len(listed)}, the number of al.record_items, got {transform.input_dim}"
+                f"input_dim must be {len(names)}, the number of al.record_items, got {transform.input_dim}"
             )
-        vocabulary = listed
+        vocabulary = names
     return contribution, vocabulary
 
 
@@ -523,9 +517,9 @@ def _check_dropped_bits(bits: int, law: Law, noise_site: str) -> None:
     """Refuses t bits unless 2^t ≤ √κ₂/4: then the dropped bits look uniform whatever the data is."""
     if noise_site == "input":
         raise ParameterError("dropped_bits must be 0 with noise on the input, got more")
-    most = max((t for t in range(62) if 16 * 4**t <= law.second_moment), default=0)
-    if bits > most:
-        raise ParameterError(f"dropped_bits must be at most {most} for this noise, got {bits}")
+    largest = max((t for t in range(62) if 16 * 4**t <= law.second_moment), default=0)
+    if bits > largest:
+        raise ParameterError(f"dropped_bits must be at most {largest} for this noise, got {bits}")
 
 
 def _checked_radius(radius: Any, contribution: int | None, norm: str, relation: str) -> Fraction:
@@ -601,22 +595,23 @@ def protocols_of(documents: Sequence[Any], budget: WorkBudget, where: str) -> tu
         if document["transform"] != documents[0]["transform"]:
             problem = "sketches must share one space, got different transforms in one file"
             raise IncompatibleSketchesError(problem)
-    with _refusing_invalid():
+    try:
         transform = budget.shared(schema.read_transform(documents[0]["transform"]))
-    budget.charge_protocols(transform, documents, where)
-    return tuple(_protocol_of(document, transform) for document in documents)
+        budget.charge_protocols(transform, documents, where)
+        return tuple(_protocol_of(document, transform) for document in documents)
+    except (ParameterError, ValueError, TypeError, OverflowError) as problem:
+        raise CorruptFileError(f"a protocol must be valid, got: {problem}") from None
 
 
 def _protocol_of(document: Any, transform: Transform) -> Protocol:
     """The protocol of a document with this transform."""
     fields = {name: document[name] for name in (*schema.FIELDS, *schema.OPTIONAL) if name in document}
-    with _refusing_invalid():
-        fields["resolution"] = float.fromhex(fields["resolution"])
-        if "margins" in fields:
-            fields["margins"] = margins_of_document(fields["margins"])
-        if fields["contribution"] is not None:
-            fields.pop("radius")
-        protocol = Protocol(transform, **fields)
+    fields["resolution"] = float.fromhex(fields["resolution"])
+    if "margins" in fields:
+        fields["margins"] = margins_of_document(fields["margins"])
+    if fields["contribution"] is not None:
+        fields.pop("radius")
+    protocol = Protocol(transform, **fields)
     differing = schema.differences(protocol.document(), document)
     if differing:
         raise CorruptFileError(
@@ -624,12 +619,3 @@ def _protocol_of(document: Any, transform: Transform) -> Protocol:
             "this protocol was edited by hand; make a new one with `armslength protocol new` or al.Protocol"
         )
     return protocol
-
-
-@contextmanager
-def _refusing_invalid() -> Iterator[None]:
-    """Turns what an argument from a document breaks into one line about the protocol."""
-    try:
-        yield
-    except (ParameterError, ValueError, TypeError, OverflowError) as problem:
-        raise CorruptFileError(f"a protocol must be valid, got: {problem}") from None

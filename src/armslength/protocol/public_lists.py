@@ -12,7 +12,7 @@ from armslength.errors import ParameterError, printable
 from armslength.randomness.seeds import canonical_text, length_prefixed
 
 MOST_ITEMS = 10_000_000
-_SHOWN = 5
+_PRINTED = 5  # columns
 Value = TypeVar("Value")
 
 
@@ -24,56 +24,61 @@ def list_hash(domain: str, texts: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
+def mapping_hash(domain: str, values: Mapping[str, Value], as_text: Callable[[Value], str]) -> str:
+    """The same over keys and their values as text, in the order of the keys."""
+    return list_hash(domain, (text for key in sorted(values) for text in (key, as_text(values[key]))))
+
+
 def is_hash(value: Any) -> bool:
     """Whether it is what `list_hash` gives."""
     return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
 
 
-def nfc(what: str, text: Any) -> str:
+def nfc(name: str, text: Any) -> str:
     """The NFC form of a text."""
     if not isinstance(text, str):
-        raise ParameterError(f"{what} must be text, got {short_repr(text)}")
+        raise ParameterError(f"{name} must be text, got {short_repr(text)}")
     try:
         return canonical_text(text).decode()
     except ValueError as problem:
-        raise ParameterError(f"{what} must be {problem}") from None
+        raise ParameterError(f"{name} must be {problem}") from None
 
 
-def checked_name(what: str, text: Any) -> str:
+def checked_name(name: str, text: Any) -> str:
     """The NFC form of a text that is not empty, and has no blanks at its ends."""
-    name = nfc(what, text)
-    if not name or name != name.strip():
+    checked = nfc(name, text)
+    if not checked or checked != checked.strip():
         raise ParameterError(
-            f"{what} must be text with no blank at either end, got {short_repr(text)}; take the blanks out"
+            f"{name} must be text with no blank at either end, got {short_repr(text)}; take the blanks out"
         )
-    return name
+    return checked
 
 
 def checked_list(
-    what: str,
+    name: str,
     rows: Iterable[tuple[Any, Any]],
     checked_value: Callable[[Any], Value],
-    most: int = MOST_ITEMS,
-    place: str = "row",
+    largest: int = MOST_ITEMS,
+    row_name: str = "row",
     first: int = 1,
 ) -> dict[str, Value]:
-    """The value of each name; every name is listed once."""
-    listed = dict[str, Value]()
+    """The value of each key; every key is listed once."""
+    values = dict[str, Value]()
 
-    def new_name(text: Any) -> str:
-        name = checked_name(what, text)
-        if name in listed:
-            raise ParameterError(f"{what} must be listed once, got {short_repr(text)} again")
-        if len(listed) == most:
-            raise ParameterError(f"{what} must be listed at most {most} times, got more")
-        return name
+    def new_key(text: Any) -> str:
+        key = checked_name(name, text)
+        if key in values:
+            raise ParameterError(f"{name} must be listed once, got {short_repr(text)} again")
+        if len(values) == largest:
+            raise ParameterError(f"{name} must be listed at most {largest} times, got more")
+        return key
 
     for number, (text, value) in enumerate(rows, first):
         try:
-            listed[new_name(text)] = checked_value(value)
+            values[new_key(text)] = checked_value(value)
         except ParameterError as problem:
-            raise ParameterError(f"{problem}, in {place} {number}") from None
-    return listed
+            raise ParameterError(f"{problem}, in {row_name} {number}") from None
+    return values
 
 
 def read_list(
@@ -97,8 +102,8 @@ def read_list(
     else:
         key, rows = _rows(name, source, list(keys), value)
     has_heading = isinstance(source, (str, os.PathLike)) and Path(source).suffix != ".parquet"
-    place = ("line", 2) if has_heading else ("row", 1)
-    return key, checked_list(f"{key} of {name}", rows, checked_value, keys[key], *place)
+    numbering = ("line", 2) if has_heading else ("row", 1)
+    return key, checked_list(f"{key} of {name}", rows, checked_value, keys[key], *numbering)
 
 
 def _rows(name: str, source: Any, keys: Sequence[str], value: str) -> tuple[str, list[tuple[Any, Any]]]:
@@ -119,20 +124,15 @@ def _rows(name: str, source: Any, keys: Sequence[str], value: str) -> tuple[str,
         else:
             texts = csv.ConvertOptions(column_types=dict.fromkeys([*keys, value], pa.string()))
             table = csv.read_csv(source, convert_options=texts)
-    except (
-        pa.ArrowException,
-        OSError,
-        KeyError,
-        TypeError,
-        ValueError,
-    ):  # which may quote a private file, named by mistake
+    # Their messages may quote a private file, named by mistake.
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError):
         remedy = "; a .csv file must have a first line with names, text in UTF-8, and as many values in each line as in the first"
         raise ParameterError(
             f"{name} must be a mapping, a table, or a .csv or .parquet file that can be read, got {where}{remedy if is_path else ''}"
         ) from None
     names = table.column_names
-    known = [key for key in keys if key in names]
-    if len(known) > 1:
+    present = [key for key in keys if key in names]
+    if len(present) > 1:
         raise ParameterError(
             f"{name} must have one of the columns {' and '.join(keys)}, got both in {where}; leave one out"
         )
@@ -140,22 +140,19 @@ def _rows(name: str, source: Any, keys: Sequence[str], value: str) -> tuple[str,
         raise ParameterError(
             f"{name} must have commas between its columns, got semicolons in {where}; replace them"
         )
-    if not known or names.count(known[0]) != 1 or names.count(value) != 1:
-        shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    if not present or names.count(present[0]) != 1 or names.count(value) != 1:
+        columns = ", ".join(names[:_PRINTED]) + (", …" if len(names) > _PRINTED else "")
         raise ParameterError(
-            f"{name} must have the columns {' or '.join(keys)} and {value}, each once, got {printable(shown)} in {where}; "
+            f"{name} must have the columns {' or '.join(keys)} and {value}, each once, got {printable(columns)} in {where}; "
             "the first line of a .csv file names them"
         )
-    columns = (table.column(each).to_pylist() for each in (known[0], value))
-    return known[0], list(zip(*columns, strict=True))
+    key = present[0]
+    return key, list(zip(table[key].to_pylist(), table[value].to_pylist(), strict=True))
 
 
 def check_given(option: str, source: Any, *, needed: bool) -> None:
     """Refuses a list that a protocol does not need, and a missing one that it needs."""
     if (source is not None) != needed:
-        what = (
-            "the list that the protocol was made with, got none"
-            if needed
-            else "left out: the protocol needs none"
-        )
-        raise ParameterError(f"{option} (--{option.replace('_', '-')}) must be {what}")
+        needed_list = "the list that the protocol was made with, got none"
+        rule = needed_list if needed else "left out: the protocol needs none"
+        raise ParameterError(f"{option} (--{option.replace('_', '-')}) must be {rule}")

@@ -155,7 +155,7 @@ def _checked_kind(name: str, kind: Any) -> Kind:
         raise ParameterError(
             f"record of {name!r} must be 'category', a period ({', '.join(PERIODS)}), a list of edges or a list of categories, got {short_repr(kind)}"
         )
-    if edges is kind and all(isinstance(each, str) for each in kind):
+    if edges is kind and all(isinstance(category, str) for category in kind):
         return _checked_categories(name, kind)
     texts = [decimal_text(exact_number(f"edges of {name!r}", edge)) for edge in edges]
     if len(texts) > _MOST or any("/" in text or abs(Fraction(text)) > _FARTHEST for text in texts):
@@ -166,7 +166,7 @@ def _checked_kind(name: str, kind: Any) -> Kind:
 
 
 def _checked_categories(name: str, categories: Sequence[str]) -> tuple[str, ...]:
-    texts = tuple(whole(nfc(f"categories of {name!r}", each)) for each in categories)
+    texts = tuple(whole(nfc(f"categories of {name!r}", category)) for category in categories)
     if len(texts) > _MOST_CATEGORIES or "" in texts or len(set(texts)) < len(texts):
         raise ParameterError(
             f"categories of {name!r} must be at most {_MOST_CATEGORIES} different texts, none of them empty, got others"

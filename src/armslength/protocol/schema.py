@@ -20,10 +20,9 @@ FORMAT = "armslength protocol"
 VERSION = 1
 
 # Every field of version 1 beside "format", "version", "transform" and "derived", in its order.
-_GUARANTEE = ("epsilon", "delta", "noise", "radius", "resolution", "norm", "relation", "contribution", "unit")
-_PEOPLE = ("count", "one_group")
+_PRIVACY = ("epsilon", "delta", "noise", "radius", "resolution", "norm", "relation", "contribution", "unit")
 _DATA = ("noise_site", "on_grid", "changed_entries", "value_range", "dropped_bits", "total_share")
-FIELDS = (*_GUARANTEE, *_PEOPLE, *_DATA, "items", "vocabulary")
+FIELDS = (*_PRIVACY, "count", "one_group", *_DATA, "items", "vocabulary")
 # Left out of the document where they are not set.
 RECIPE = ("record", "record_pairs", "item_weights")  # what an item means
 OPTIONAL = ("max_norm", *RECIPE, "margins", "margin_share", "margin_contribution")
@@ -41,11 +40,9 @@ def transform_document(transform: Transform) -> dict[str, Any]:
 
 
 def _without_floats(value: Any) -> Any:
-    if isinstance(value, float):
-        return value.hex()
     if isinstance(value, (list, tuple)):
         return [_without_floats(inner) for inner in value]
-    return value
+    return value.hex() if isinstance(value, float) else value
 
 
 def read_transform(document: Any) -> Transform:
@@ -81,15 +78,15 @@ def fingerprint(document: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical_json(document)).hexdigest()
 
 
-def differences(ours: Mapping[str, Any], theirs: Mapping[str, Any], prefix: str = "") -> list[str]:
+def differences(first: Mapping[str, Any], second: Mapping[str, Any], prefix: str = "") -> list[str]:
     """The names of the fields in which two documents differ, such as "epsilon", "transform seed" or the derived "scale"."""
     names = []
-    for name in sorted(ours.keys() | theirs.keys()):
-        mine, other = ours.get(name, ...), theirs.get(name, ...)  # a field that is None is there
-        both = isinstance(mine, Mapping) and isinstance(other, Mapping)
-        if both and name in ("transform", "parameters", "derived"):
-            names += differences(mine, other, "transform " if name == "transform" else prefix)
-        elif mine != other:
+    for name in sorted(first.keys() | second.keys()):
+        a, b = first.get(name, ...), second.get(name, ...)  # a field that is None is there
+        is_nested = name in ("transform", "parameters", "derived")
+        if is_nested and isinstance(a, Mapping) and isinstance(b, Mapping):
+            names += differences(a, b, "transform " if name == "transform" else prefix)
+        elif a != b:
             names.append(prefix + name)
     return names
 

@@ -120,17 +120,12 @@ def preview_events(job: "TableJob", account: Account) -> None:
 
 def check_not_for_tables(protocol: Protocol) -> None:
     """Refuses rows and streams under a protocol whose `max_norm`, record, item weights or margins only event tables have."""
-    if protocol.max_norm is not None:
-        rule = "max_norm must be None, except for event tables, where it is enforced"
-        raise ParameterError(
-            f"{rule}; release events with release_table, or make a protocol with a radius (norm='l2' for vectors)"
-        )
-    if protocol.margins is not None:
-        rule = "margins must be None, except for tables: rows and streams do not say which items belong to one person"
-        raise ParameterError(f"{rule}; release events with release_table, or make a protocol without margins")
-    for name in ("record", "item_weights"):
+    for name in ("max_norm", "margins", "record", "item_weights"):
         if getattr(protocol, name) is not None:
-            raise ParameterError(f"{name} must be None, except for tables; release them with release_table")
+            raise ParameterError(
+                f"{name} must be None, except for tables: rows and streams do not say which items belong to one person; "
+                f"release events with release_table, or make a protocol without {name}"
+            )
 
 
 def sketch_in_clear(

@@ -14,9 +14,8 @@ import armslength as al
 from armslength.estimates.variance import ErrorModel
 from armslength.ingest.sketch_bound import longest_prefix
 from armslength.laws import Cumulants
-from armslength.planner.families import Family, sizes_up_to
 from armslength.planner.plan_page import number_text
-from armslength.planner.predictions import options, predict, smallest_distance
+from armslength.planner.predictions import Option, options, predict, sizes_up_to, smallest_distance
 from armslength.planner.situation import usual_max_norm
 from armslength.privacy.calibration import gaussian_scale
 from armslength.protocol.neighbors import sketch_bound
@@ -79,7 +78,7 @@ def test_the_recommended_line_is_within_a_percent_of_the_best_and_becomes_a_prot
     assert protocol.transform.sketch_dim == plan.recommended.sketch_dim <= 512
     assert protocol.epsilon == plan.situation.epsilon
     assert protocol.delta == (plan.situation.delta if protocol.noise == "gaussian" else 0)
-    assert replace(protocol.neighbors, sketch_radius_squared=None) == plan.situation.neighbors
+    assert replace(protocol.neighbors, sketch_radius_squared=None) == plan.situation.protocol.neighbors
     assert protocol.transform.parameters().get("seed", "x") == "x"
 
 
@@ -101,10 +100,12 @@ def test_more_sizes_would_not_help():
     for line in plan.configurations:
         if line is plan.recommended:
             continue
-        family = line.option.family
-        step = getattr(line.option.transform, "sparsity", 1)
-        sizes = family.sizes if len(family.sizes) == 1 else tuple(range(step, 301, step))
-        lines = predict(options(replace(family, sizes=sizes), plan.situation), plan.situation)
+        transform = line.transform
+        step = transform.parameters().get("sparsity", 1)
+        sizes = range(step, 301, step) if transform.projects else ()
+        resized = [replace(transform, sketch_dim=size) for size in sizes] or [transform]
+        every_size = [Option.of(plan.situation.protocol, each, line.noise) for each in resized]
+        lines = predict(every_size, plan.situation)
         every = [each.relative_error for each in lines if each.has_upper_end]
         assert line.relative_error <= min(every) * (1 + 1 / 4000), line.label
 
@@ -172,7 +173,9 @@ def test_no_transform_that_is_left_out_would_be_better(known):
     }
     sizes = sizes_up_to(plan.situation.max_sketch_dim if "max_sketch_dim" in known else 300, 2)
     for (label, build), law in product(builds.items(), plan.situation.laws):
-        lines = predict(options(Family(label, law, build, sizes), plan.situation), plan.situation)
+        transforms = [build(sketch_dim=size, seed="x") for size in sizes]
+        every_size = [Option.of(plan.situation.protocol, transform, law) for transform in transforms]
+        lines = predict(every_size, plan.situation)
         errors = [line.relative_error for line in lines if line.has_upper_end]
         assert min(errors) > plan.recommended.relative_error / 1.01, label
 
@@ -259,6 +262,13 @@ def test_where_no_bound_in_the_sketch_is_offered():
     assert usual_max_norm(al.Protocol(sparse, epsilon=1, radius=20), sparse) is None
 
 
+def test_each_size_has_the_bound_for_its_own_collisions():
+    plan = al.plan(200, epsilon=1, delta="1e-6", people=500, contribution=20)
+    bounded = [option for option in options(plan.situation) if option.max_norm is not None]
+    assert {float(option.max_norm) for option in bounded if option.sketch_dim < 200} == {4.9}
+    assert 4.48 in {float(option.max_norm) for option in bounded if option.sketch_dim == 200}
+
+
 @pytest.mark.parametrize("input_dim", [None, 50_000])
 @pytest.mark.parametrize("relation", ["add_remove", "replace"])
 def test_a_bound_in_the_sketch_is_recommended_where_people_have_many_items(input_dim, relation):
@@ -267,7 +277,7 @@ def test_a_bound_in_the_sketch_is_recommended_where_people_have_many_items(input
     assert (best.noise, plan.protocol.max_norm) == ("gaussian", Fraction("10.96"))
     assert "max_norm 10.96" in best.label
     # the prediction is that of the exact protocol
-    assert best.option.sensitivity**2 == pytest.approx(plan.protocol.neighbors.sketch_radius_squared)
+    assert best.sensitivity**2 == pytest.approx(plan.protocol.neighbors.sketch_radius_squared)
     assert best.curve.at_point(1.0) == pytest.approx(exact_curve(plan.protocol).at_point(1.0), rel=1e-6)
     laplace = next(line for line in plan.configurations if line.noise == "laplace")
     ratio = (laplace.relative_error / best.relative_error) ** 2
@@ -290,7 +300,7 @@ def test_the_gain_is_the_derived_one(contribution, gain):
     sigma = gaussian_scale(math.floor(1.2 * contribution), Fraction(1), Fraction("1e-6"))
     distance = sigma * math.sqrt(4000)  # the best size for Gaussian noise is D²/(2σ²)
     plan = al.plan(epsilon=1, delta="1e-6", distance=distance, contribution=contribution)
-    bounded = next(line for line in plan.configurations if line.option.family.max_norm is not None)
+    bounded = next(line for line in plan.configurations if line.max_norm is not None)
     laplace = next(line for line in plan.configurations if line.noise == "laplace")
     assert (laplace.relative_error / bounded.relative_error) ** 2 == pytest.approx(gain, rel=0.05)
 
@@ -300,7 +310,7 @@ def test_without_delta_the_plan_says_what_one_would_gain():
     gain = float(re.search(r"would have ([\d.]+) times less variance", said)[1])
     with_delta = al.plan(contribution=100, delta="1e-6", **MANY_ITEMS)
     pure = al.plan(contribution=100, **MANY_ITEMS).recommended
-    best = next(line for line in with_delta.configurations if line.option.family.max_norm is not None)
+    best = next(line for line in with_delta.configurations if line.max_norm is not None)
     assert gain == pytest.approx((pure.relative_error / best.relative_error) ** 2, rel=1e-3)
     for fields in ({"contribution": 5}, {"contribution": 100, "count": "events"}):
         assert "delta=1e-06" not in " ".join(al.plan(**fields, **MANY_ITEMS).reasons)

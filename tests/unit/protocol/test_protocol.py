@@ -396,9 +396,9 @@ def test_rows_and_streams_refuse_a_bound_in_the_sketch(tmp_path):
     """Nothing bounds there what one person adds."""
     protocol = bounded_protocol(al.Identity(input_dim=4), unit="one patient")
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
-    with pytest.raises(al.ParameterError, match="max_norm must be None, except for event tables"):
+    with pytest.raises(al.ParameterError, match="max_norm must be None, except for tables"):
         protocol.release(np.zeros((1, 4), dtype=int), ledger=ledger, population="visits")
-    with pytest.raises(al.ParameterError, match="max_norm must be None, except for event tables"):
+    with pytest.raises(al.ParameterError, match="max_norm must be None, except for tables"):
         protocol.stream(label="north", ledger=ledger, population="visits")
     assert not ledger.entries()
 
