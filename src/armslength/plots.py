@@ -356,31 +356,31 @@ def text_width(text: str) -> float:
 class PlanCurves:
     """The contents of a plan's figure."""
 
-    by_size: Curves  # error against sketch size, at the plan's ε
-    by_epsilon: Curves  # error against ε, each at its best size
+    title: str
+    label: str  # what the curves show: the smaller, the better; from 1 on, nothing can be resolved
+    by_size: Curves  # against sketch size, at the plan's ε
+    by_epsilon: Curves  # against ε, each at its best size
     epsilon: float
     sketch_dim: int  # recommended
-    error: float  # at that size
-    distance: float  # where the error is measured, in data units
-    title: str
+    value: float  # at that size
 
 
 def plan_figure(curves: PlanCurves) -> Any:
-    """A figure of the relative error against sketch size and against ε, with the unresolvable region shaded."""
+    """A figure with curves against sketch size and against ε, with the unresolvable region shaded."""
     figure = _matplotlib("matplotlib.figure").Figure(figsize=(12, 5.2), layout="constrained")
-    figure.suptitle(f"Plan for {curves.title}, at distance {curves.distance:,.4g}", fontsize=13)
+    figure.suptitle(f"Plan for {curves.title}", fontsize=13)
     left, right = figure.subplots(1, 2, sharey=True)
     points = (*curves.by_size.values(), *curves.by_epsilon.values())
-    errors = [y for line in points for _, y in line if _LOWEST <= y <= _HIGHEST]
-    bottom, top = min([*errors, 0.5]) / 1.5, min(max([*errors, 2.0]) * 1.5, _HIGHEST)
+    values = [y for line in points for _, y in line if _LOWEST <= y <= _HIGHEST]
+    bottom, top = min([*values, 0.5]) / 1.5, min(max([*values, 2.0]) * 1.5, _HIGHEST)
     _panel(left, curves.by_size, "sketch size k (coordinates)", bottom, top)
     _panel(right, curves.by_epsilon, "ε of each release (best size for each ε)", bottom, top)
-    left.set_ylabel("standard error of the squared distance,\nas a share of it")
+    left.set_ylabel(curves.label)
     for axes, x in ((left, curves.sketch_dim), (right, curves.epsilon)):
-        axes.plot([x], [curves.error], "o", color="black", markersize=8, zorder=5)
+        axes.plot([x], [curves.value], "o", color="black", markersize=8, zorder=5)
     place = {"xytext": (0, -18), "textcoords": "offset points", "ha": "center"}
     text = f"recommended: k={curves.sketch_dim:,}"
-    left.annotate(text, (curves.sketch_dim, curves.error), **place, fontsize=9)
+    left.annotate(text, (curves.sketch_dim, curves.value), **place, fontsize=9)
     return figure
 
 

@@ -61,6 +61,18 @@ def test_the_curves_pass_through_the_recommended_configuration(plan):
         assert errors == sorted(errors, reverse=True)
 
 
+def test_the_figure_of_a_plan_by_shape_passes_through_what_is_seen(tmp_path):
+    plan = al.plan(epsilon=1, people=3000, contribution=2, by="shape", beyond_chance=True, unit="one person")
+    curves = plan._curves()
+    ((_, by_size),), ((_, by_epsilon),) = curves.by_size.items(), curves.by_epsilon.items()
+    assert dict(by_size)[plan.recommended.sketch_dim] == pytest.approx(1 - plan.seen)
+    assert dict(by_epsilon)[1.0] == pytest.approx(min(value for _, value in by_size))
+    assert by_epsilon[0][1] > 2 * by_epsilon[-1][1]  # a tenth of ε hides more than ten times of it
+    assert plan.to_arrow()["is_recommended"][0].as_py()
+    plan.plot(tmp_path / "plan.svg")
+    assert (tmp_path / "plan.svg").stat().st_size > 1000
+
+
 def test_what_cannot_be_resolved_is_shaded(plan):
     figure = plan.plot()
     for axes in figure.axes:

@@ -178,7 +178,7 @@ Exit code 3: the distances cannot be resolved; the last line says what would be 
 @click.option(
     "--pairs", type=int, help="Instead of --parties: how many pairs are to hold together.  [default: 1]"
 )
-@click.option("--plot", type=FILE, help="Write error against size and ε to .svg or .png.")
+@click.option("--plot", type=FILE, help="Draw what is predicted against size and ε, to .svg or .png.")
 @OVERWRITE
 @click.option("-o", "--output", type=FILE, help="Write the recommended protocol here.")
 @FORMAT
@@ -212,10 +212,8 @@ def plan(
         )
     if plot is not None:
         check_format(plot)  # before any work
-        if known["by"] == "shape":
-            raise click.UsageError("--plot draws plans by size; leave it out with --by shape")
     result: al.Plan | al.ShapePlan = al.plan(**known)
-    if plot is not None and isinstance(result, al.Plan):
+    if plot is not None:
         result.plot(plot)
     click.echo(_listed(result, form))
     if form == "csv":  # the other forms say it themselves

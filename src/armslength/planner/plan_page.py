@@ -1,19 +1,23 @@
 """What plans by size and by shape have in common: their protocol, their warning, and words."""
 
+import os
 import textwrap
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from armslength.errors import NotResolvableError, plural
 from armslength.planner.predictions import Option
 from armslength.planner.situation import Situation
-from armslength.privacy.exact_numbers import weakness
+from armslength.plots import PlanCurves, plan_figure, write_figure
+from armslength.privacy.exact_numbers import decimal_text, weakness
 from armslength.protocol.protocol import Protocol
 from armslength.results import Result, table_lines
 from armslength.threads import cached_attribute
 
 WIDTH = 100
+_EPSILONS = 25  # points of the plot, from a tenth to ten times the plan's own
 
 
 class AnyPlan(Result):
@@ -49,6 +53,26 @@ class AnyPlan(Result):
     def _chosen_fields(self) -> dict[str, Any]:
         """The arguments of the protocol that the plan chooses beside transform, noise and max_norm."""
         return {}
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """What is predicted against sketch size and against ε, as a Matplotlib figure; or written to an .svg or .png file."""
+        figure = plan_figure(self._curves())
+        return figure if path is None else write_figure(figure, path)
+
+    def _curves(self) -> PlanCurves:
+        """The contents of the figure."""
+        raise NotImplementedError
+
+    def _at_other_epsilons(self) -> list[Any]:
+        """The situation at each ε of the figure."""
+        epsilons = (self.situation.epsilon * 10 ** (2 * i / (_EPSILONS - 1) - 1) for i in range(_EPSILONS))
+        return [replace(self.situation, epsilon=Fraction(f"{epsilon:.6g}")) for epsilon in epsilons]
+
+    def _figure_title(self) -> str:
+        situation, d = self.situation, self.situation.input_dim
+        delta = f", δ={float(situation.delta):g}" if situation.delta else ""
+        source = "open vocabulary" if d is None else f"{d:,} coordinates"
+        return f"{source}, ε={decimal_text(situation.epsilon)}{delta}"
 
     def _last_lines(self) -> list[str]:
         """The end of the summary: a warning of a weak promise, and the seed."""

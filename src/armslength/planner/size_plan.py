@@ -1,13 +1,10 @@
 """A plan for distances of counts: every configuration ranked by its exact error, and one of them recommended, or a clear no."""
 
 import math
-import os
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from itertools import groupby
-from typing import Any
 
 import pyarrow as pa
 
@@ -17,7 +14,7 @@ from armslength.planner.needs import Needs, needs_of, offers
 from armslength.planner.plan_page import WIDTH, AnyPlan, error_text, explained, number_text
 from armslength.planner.predictions import Configuration, options, predict, smallest_resolved_distance
 from armslength.planner.situation import ITEM_ERROR, KEPT, USUAL_DELTA, SizeSituation
-from armslength.plots import PlanCurves, plan_figure, write_figure
+from armslength.plots import PlanCurves
 from armslength.privacy.exact_numbers import decimal_text
 from armslength.results import table_lines
 from armslength.threads import cached_attribute
@@ -27,7 +24,6 @@ _NEARLY_EQUAL = 1.01
 _HARDLY_LARGER = 1.25
 _MOST_LEADING = 6  # lines of the printed table, beside the best of each transform
 _WORTH_A_DELTA = 1.1  # times less variance
-_EPSILONS = 25  # points of the plot, from a tenth to ten times the plan's own
 _PRINTED = ["label", "sketch_dim", "noise", "relative_error", "smallest_distance", "is_recommended"]
 _COLUMNS = pa.schema(
     {
@@ -139,11 +135,6 @@ class Plan(AnyPlan):
         lines = [[getattr(line, name) for line in self.configurations] for name in _COLUMNS.names[:-1]]
         is_recommended = [line is self.recommended for line in self.configurations]
         return pa.table([*lines, is_recommended], schema=_COLUMNS)
-
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
-        """Error against sketch size and against ε, as a Matplotlib figure; or written to an .svg or .png file."""
-        figure = plan_figure(self._curves())
-        return figure if path is None else write_figure(figure, path)
 
     def __str__(self) -> str:
         table = table_lines(self._rows(), ("", "configuration", "noise"))
@@ -316,32 +307,29 @@ class Plan(AnyPlan):
         return note
 
     def _curves(self) -> PlanCurves:
-        """The curves of the plot: error against sketch size, and against ε at the best size for each ε."""
-        situation, center = self.situation, float(self.situation.epsilon)
-        epsilons = [center * 10 ** (2 * i / (_EPSILONS - 1) - 1) for i in range(_EPSILONS)]
-        others = [replace(situation, epsilon=Fraction(f"{epsilon:.6g}")) for epsilon in epsilons]
+        others = self._at_other_epsilons()
         by_size: dict[str, list[tuple[float, float]]] = {}
         by_epsilon: dict[str, list[tuple[float, float]]] = {}
-        every_option = options(situation)
+        every_option = options(self.situation)
         for line in filter(None, (self.recommended, self._histogram)):
             name = f"{line.label}, {line.noise.capitalize()}"
             sizes = [option for option in every_option if option.family == line.family]
-            by_size[name] = [(size.sketch_dim, size.relative_error) for size in predict(sizes, situation)]
+            by_size[name] = [
+                (size.sketch_dim, size.relative_error) for size in predict(sizes, self.situation)
+            ]
             by_epsilon[name] = [
                 (float(other.epsilon), min(errors))
                 for other in others
                 if (errors := [size.relative_error for size in predict(sizes, other)])
             ]
-        d = situation.input_dim
-        delta = f", δ={float(situation.delta):g}" if situation.delta else ""
         return PlanCurves(
+            title=f"{self._figure_title()}, at distance {self.situation.distances.low:,.4g}",
+            label="standard error of the squared distance,\nas a share of it",
             by_size=by_size,
             by_epsilon=by_epsilon,
-            epsilon=center,
+            epsilon=float(self.situation.epsilon),
             sketch_dim=self.recommended.sketch_dim,
-            error=self.recommended.relative_error,
-            distance=situation.distances.low,
-            title=f"{'open vocabulary' if d is None else f'{d:,} coordinates'}, ε={decimal_text(situation.epsilon)}{delta}",
+            value=self.recommended.relative_error,
         )
 
 

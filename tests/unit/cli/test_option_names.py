@@ -33,7 +33,9 @@ def test_arguments_become_options(message, expected):
 
 
 def test_a_command_names_its_option():
-    words = "protocol new --epsilon 1,0 --open-vocabulary --sketch-dim 8 --contribution 1 --unit visit -o x.json"
+    words = (
+        "protocol new --epsilon 1,0 --open-vocabulary --sketch-dim 8 --contribution 1 --unit visit -o x.json"
+    )
     done = CliRunner().invoke(main, words.split())
     assert done.exit_code == 2
     assert "armslength: --epsilon must" in done.stderr
