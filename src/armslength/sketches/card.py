@@ -217,16 +217,12 @@ def _radius(protocol: Protocol, source: str) -> str:
 def _counting(protocol: Protocol) -> str:
     """What an event table counts of each person, and how much of it at most."""
     limit = f"{protocol.contribution:,}"
-    if protocol.count == "people" and protocol.item_weights is not None:
-        counted = (
-            "People are counted, not events: each person at most once for each group and item, with the public weight of the item, "
-            f"and at most {limit} in all, by weight"
-        )
-    elif protocol.count == "people":
-        counted = (
-            "People are counted, not events: each person at most once for each group and item, and at most "
-            f"{limit} {'times' if protocol.contribution != 1 else 'time'} in all"
-        )
+    if protocol.count == "people":
+        counted = "People are counted, not events: each person at most once for each group and item, "
+        if protocol.item_weights is not None:
+            counted += f"with the public weight of the item, and at most {limit} in all, by weight"
+        else:
+            counted += f"and at most {limit} {'times' if protocol.contribution != 1 else 'time'} in all"
     else:
         counted = f"At most {limit} of each person's events, by weight, are counted over all groups and items together"
     if protocol.one_group:

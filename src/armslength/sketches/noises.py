@@ -99,7 +99,7 @@ class Noises:
     @cached_attribute
     def are_fresh(self) -> bool:
         """Whether each row is as it was released, and no noise occurs in two of them."""
-        return bool(self.are_released.all()) and len(np.unique(_id_numbers(self.ids))) == len(self.ids)
+        return bool(self.are_released.all()) and len(np.unique(self.ids.view("S16"))) == len(self.ids)
 
     @property
     def are_merged(self) -> bool:

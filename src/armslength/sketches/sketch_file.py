@@ -58,7 +58,7 @@ def load(paths: Any, *, limit: int = DEFAULT_LIMIT, max_work: int | None = DEFAU
     """
     files = open_files("paths", paths, limit, max_work)
     for file in files:
-        file.check_size(range(len(file.group_rows)))
+        file.check_size()
     return Collection(files).all_rows()
 
 
@@ -153,10 +153,11 @@ class SketchFile:
         """Its bytes."""
         return self.identity[2]
 
-    def check_size(self, groups: Sequence[int]) -> None:
-        """Refuses row groups that together would unpack to more than the limit."""
+    def check_size(self, group: int | None = None) -> None:
+        """Refuses a row group, or by default all of them together, that would unpack to more than the limit."""
+        groups = self.groups if group is None else self.groups[group : group + 1]
         with as_corrupt_file(self.path):
-            check_size([self.groups[group] for group in groups], self.layout, self.limit)
+            check_size(groups, self.layout, self.limit)
 
     def sketches(self, group: int) -> Sketches:
         """The rows of one group."""
@@ -296,11 +297,11 @@ class Collection(SketchRows):
         read = lru_cache(maxsize=1)(lambda number: self._groups[number].sketches())
 
         def block(start: int, stop: int) -> Sketches:
-            first = int(np.searchsorted(self._starts, start, side="right")) - 1
-            last = int(np.searchsorted(self._starts, stop, side="left"))
+            group = int(np.searchsorted(self._starts, start, side="right")) - 1
+            end = int(np.searchsorted(self._starts, stop, side="left"))
             pieces = (
                 read(number).span(max(0, start - int(begin)), stop - int(begin))
-                for number, begin in enumerate(self._starts[first:last], first)
+                for number, begin in enumerate(self._starts[group:end], group)
             )
             return self._join(pieces, stop - start)
 
@@ -398,6 +399,6 @@ def open_collection(
         except IncompatibleSketchesError as problem:
             raise IncompatibleSketchesError(f"{problem} in {file.path}") from None
     for file in files:
-        for number in range(len(file.group_rows)):
-            file.check_size([number])
+        for group in range(len(file.groups)):
+            file.check_size(group)
     return Collection(files)

@@ -87,7 +87,7 @@ def verify(
     name, budget = printable(os.fspath(path)), WorkBudget(max_work)
     try:
         file = SketchFile.open(path, limit, {}, budget)
-        file.check_size(range(len(file.group_rows)))
+        file.check_size()
         transform = file.header.protocols[0].transform
         budget.charge(transform.columns_work(_column_count(transform)), name)  # of `check_matrix`
         sketches = Collection([file]).all_rows()
