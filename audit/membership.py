@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import armslength as al
 from armslength.progress import progress
 from armslength.threads import available_threads
-from armslength.transforms.fast_jl import FastJL
+from armslength.transforms.hadamard_jl import FastJL
 from audit.membership_cases import Case, all_cases
 from audit.membership_dependence import DEPENDENCE_CASES, LinearTest, release_with_shared_noise
 from audit.membership_faults import FAULTS, WEAK, Releaser, release, release_weakly

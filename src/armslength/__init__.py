@@ -59,17 +59,17 @@ if TYPE_CHECKING:
     from armslength.release.contribution import contribution_quantiles as contribution_quantiles
     from armslength.release.release import sketch_in_clear as sketch_in_clear
     from armslength.reporting.page import report as report
-    from armslength.sketches.collection import Collection as Collection
-    from armslength.sketches.collection import open_collection as open_collection
     from armslength.sketches.plausibility import implausible as implausible
+    from armslength.sketches.sketch_file import Collection as Collection
     from armslength.sketches.sketch_file import load as load
+    from armslength.sketches.sketch_file import open_collection as open_collection
     from armslength.sketches.sketches import Sketches as Sketches
     from armslength.sketches.sketches import concat as concat
     from armslength.sketches.verify import Verification as Verification
     from armslength.sketches.verify import verify as verify
     from armslength.transforms.dense_jl import GaussianJL as GaussianJL
     from armslength.transforms.dense_jl import SignJL as SignJL
-    from armslength.transforms.fast_jl import FastJL as FastJL
+    from armslength.transforms.hadamard_jl import FastJL as FastJL
     from armslength.transforms.hadamard_jl import HadamardJL as HadamardJL
     from armslength.transforms.identity import Identity as Identity
     from armslength.transforms.matrix_jl import MatrixJL as MatrixJL
@@ -103,14 +103,12 @@ _HOME = {
         "release.contribution": "contribution_quantiles",
         "release.release": "sketch_in_clear",
         "reporting.page": "report",
-        "sketches.collection": "Collection open_collection",
         "sketches.plausibility": "implausible",
-        "sketches.sketch_file": "load",
+        "sketches.sketch_file": "Collection load open_collection",
         "sketches.sketches": "Sketches concat",
         "sketches.verify": "Verification verify",
         "transforms.dense_jl": "GaussianJL SignJL",
-        "transforms.fast_jl": "FastJL",
-        "transforms.hadamard_jl": "HadamardJL",
+        "transforms.hadamard_jl": "FastJL HadamardJL",
         "transforms.identity": "Identity",
         "transforms.matrix_jl": "MatrixJL",
         "transforms.sparse_jl": "SparseJL",

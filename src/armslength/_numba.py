@@ -145,14 +145,14 @@ def leading_zeros(_typing: Any, _word: Any) -> Any:
 
 
 @_operation
-def load_word(_typing: Any, data: Any, place: Any) -> Any:
-    """The 8 bytes from a place on as a word, the first one lowest; checks no bounds."""
+def load_word(_typing: Any, data: Any, index: Any) -> Any:
+    """The 8 bytes from an index on as a word, the first one lowest; checks no bounds."""
     _check_layout(data)
-    signature = types.uint64(data, place)
+    signature = types.uint64(data, index)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         index = context.cast(builder, arguments[1], signature.args[1], types.intp)
-        start = _place(context, builder, signature.args[0], arguments[0], (index,))
+        start = _pointer(context, builder, signature.args[0], arguments[0], (index,))
         word = builder.load(builder.bitcast(start, _WORD.as_pointer()), align=1)
         return word if sys.byteorder == "little" else builder.bswap(word)
 
@@ -182,14 +182,14 @@ def sum_columns(
         ]
         number = context.cast(builder, arguments[6], row_type, types.intp)
         entry = context.get_value_type(tile_type.dtype)
-        target = _place(context, builder, totals_type, arguments[5], (number, _WORD(0)))
+        target = _pointer(context, builder, totals_type, arguments[5], (number, _WORD(0)))
         total = _numba.alloca_once_value(builder, _load(builder, target, _WORD, LANES))
         for start, stop, combine in ((*bounds[:2], builder.add), (*bounds[1:], builder.sub)):
             with _numba.for_range_slice(builder, start, stop, _WORD(1)) as (position, _):
-                column = builder.load(_place(context, builder, columns_type, arguments[1], (position,)))
+                column = builder.load(_pointer(context, builder, columns_type, arguments[1], (position,)))
                 indices = builder.sext(column, _WORD), _WORD(0)
-                place = _place(context, builder, tile_type, arguments[0], indices)
-                values = _load(builder, place, entry, LANES)
+                source = _pointer(context, builder, tile_type, arguments[0], indices)
+                values = _load(builder, source, entry, LANES)
                 if entry.width < 64:
                     values = builder.sext(values, ir.VectorType(_WORD, LANES))
                 builder.store(combine(builder.load(total), values), total)
@@ -216,8 +216,8 @@ def transpose_block(
         entry = context.get_value_type(source_type.dtype)
         size = 512 // entry.width
         starts = [(builder.add(r, _WORD(i)), c) for i in range(size)]
-        places = [_place(context, builder, source_type, arguments[0], start) for start in starts]
-        vectors = [_load(builder, place, entry, size) for place in places]
+        pointers = [_pointer(context, builder, source_type, arguments[0], start) for start in starts]
+        vectors = [_load(builder, pointer, entry, size) for pointer in pointers]
         half = 1
         while half < size:
             # Rows i and i+half exchange the quarters that lie off the diagonal of their 2·half square.
@@ -231,8 +231,8 @@ def transpose_block(
                     vectors[i + half] = builder.shuffle_vector(*pair, ir.Constant(mask, lower))
             half *= 2
         for j, vector in enumerate(vectors):
-            place = _place(context, builder, target_type, arguments[3], (builder.add(to_r, _WORD(j)), to_c))
-            _store(builder, vector, place)
+            indices = builder.add(to_r, _WORD(j)), to_c
+            _store(builder, vector, _pointer(context, builder, target_type, arguments[3], indices))
         return context.get_dummy_value()
 
     return signature, generate
@@ -244,19 +244,19 @@ def _check_layout(*arrays: Any) -> None:
         raise TypingError("arrays must be contiguous, row by row")
 
 
-def _place(context: Any, builder: Any, kind: Any, array: Any, indices: tuple[Any, ...]) -> Any:
+def _pointer(context: Any, builder: Any, kind: Any, array: Any, indices: tuple[Any, ...]) -> Any:
     """A pointer to an entry of an array."""
     view = context.make_array(kind)(context, builder, array)
     return _numba.get_item_pointer(context, builder, kind, view, indices, wraparound=False, boundscheck=False)
 
 
-def _load(builder: Any, place: Any, entry: Any, count: int) -> Any:
-    """That many entries from a place on, aligned as entries are."""
-    vector = builder.bitcast(place, ir.VectorType(entry, count).as_pointer())
+def _load(builder: Any, pointer: Any, entry: Any, count: int) -> Any:
+    """That many entries from a pointer on, aligned as entries are."""
+    vector = builder.bitcast(pointer, ir.VectorType(entry, count).as_pointer())
     return builder.load(vector, align=entry.width // 8)
 
 
-def _store(builder: Any, vector: Any, place: Any) -> None:
-    """The vector's entries, to a place and those behind it."""
-    target = builder.bitcast(place, vector.type.as_pointer())
+def _store(builder: Any, vector: Any, pointer: Any) -> None:
+    """The vector's entries, to a pointer and what is behind it."""
+    target = builder.bitcast(pointer, vector.type.as_pointer())
     builder.store(vector, target, align=vector.type.element.width // 8)

@@ -39,8 +39,8 @@ def number(name: str, value: Any, *, above: float, at_most: float) -> float:
 def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """The value, if it is one of the choices."""
     if not isinstance(value, str) or value not in choices:
-        listed = ", ".join(repr(choice) for choice in choices)
-        raise ParameterError(f"{name} must be one of {listed}, got {short_repr(value)}")
+        quoted = ", ".join(repr(choice) for choice in choices)
+        raise ParameterError(f"{name} must be one of {quoted}, got {short_repr(value)}")
     return str(value)
 
 
@@ -56,17 +56,17 @@ def checked_labels(labels: Any, count: int) -> list[str] | None:
     """One label for each row, if that is what they are; None for the rows' numbers."""
     if labels is None:
         return None
-    listed = [labels] if isinstance(labels, str) else list(labels) if isinstance(labels, Sequence) else None
-    if listed is None or not all(isinstance(label, str) for label in listed):
+    names = [labels] if isinstance(labels, str) else list(labels) if isinstance(labels, Sequence) else None
+    if names is None or not all(isinstance(label, str) for label in names):
         raise ParameterError(f"labels must be a list of strings, got {short_repr(labels)}")
-    if len(listed) != count:
-        raise ParameterError(f"labels must name {count} rows, got {len(listed)}")
-    sizes = [len(label.encode(errors="replace")) if label.isprintable() else 0 for label in listed]
+    if len(names) != count:
+        raise ParameterError(f"labels must name {count} rows, got {len(names)}")
+    sizes = [len(label.encode(errors="replace")) if label.isprintable() else 0 for label in names]
     if not all(1 <= size <= LONGEST_LABEL for size in sizes):
         raise ParameterError(f"labels must be printable, 1 to {LONGEST_LABEL} bytes each, got another")
-    if len(set(listed)) != len(listed):
+    if len(set(names)) != len(names):
         raise ParameterError("labels must differ from each other, got duplicates")
-    return listed
+    return names
 
 
 def plain_number(value: Any) -> int | float | None:

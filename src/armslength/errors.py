@@ -5,9 +5,8 @@ def printable(text: str) -> str:
     """A text from elsewhere, the name of a file for example, as it can be shown: on one line, its odd characters escaped."""
     if text.isprintable():
         return text
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text
-    )
+    escaped = (c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    return "".join(escaped)
 
 
 _CONTEXT = vars(BaseException)["__context__"]

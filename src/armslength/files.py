@@ -57,17 +57,17 @@ def check_can_write(path: str | os.PathLike[str]) -> None:
         raise _TrialEnd
 
 
-def read_limited(path: str | os.PathLike[str], limit: int, what: str) -> bytes:
+def read_limited(path: str | os.PathLike[str], limit: int, name: str) -> bytes:
     """The bytes of a file, if it is there and no larger than the limit."""
     try:
         with Path(path).open("rb") as file:
             data = file.read(limit + 1)
     except (OSError, ValueError) as problem:
         raise ParameterError(
-            f"{what} must be a readable file, got {os.fspath(path)}: {_reason(problem)}"
+            f"{name} must be a readable file, got {os.fspath(path)}: {_reason(problem)}"
         ) from None
     if len(data) > limit:
-        raise CorruptFileError(f"{what} must be at most {limit} bytes, got a larger file: {os.fspath(path)}")
+        raise CorruptFileError(f"{name} must be at most {limit} bytes, got a larger file: {os.fspath(path)}")
     return data
 
 
@@ -79,12 +79,12 @@ def canonical_json(document: Any) -> bytes:
     return json.dumps(_canonical(document), separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def read_json(data: bytes, what: str) -> Any:
+def read_json(data: bytes, name: str) -> Any:
     """The document in the bytes. Refuses duplicate keys, NaN, and everything else that is not JSON."""
     try:
         return json.loads(data.decode(), object_pairs_hook=_no_duplicates, parse_constant=_no_constants)
     except (ValueError, RecursionError):
-        raise CorruptFileError(f"{what} must be valid JSON, got something else") from None
+        raise CorruptFileError(f"{name} must be valid JSON, got something else") from None
 
 
 def _rename_to_new(name: str, target: Path) -> None:

@@ -1,15 +1,9 @@
 """A progress bar for long work, if standard error is a terminal."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
-
-class Advance(Protocol):
-    """A function that long work calls whenever some of it is done."""
-
-    def __call__(self, done: int, /) -> object:
-        """Adds this much to the bar."""
+Advance = Callable[[int], object]  # long work calls it with each amount that is done
 
 
 @contextmanager

@@ -12,8 +12,7 @@ from scipy import sparse
 from armslength.checks import short_repr
 from armslength.errors import InputError, ParameterError
 from armslength.transforms.dense_jl import GaussianJL, SignJL
-from armslength.transforms.fast_jl import FastJL
-from armslength.transforms.hadamard_jl import HadamardJL
+from armslength.transforms.hadamard_jl import FastJL, HadamardJL
 from armslength.transforms.integer_rows import sparse_entries, stored_rows
 from armslength.transforms.sparse_jl import SparseJL
 from armslength.transforms.transform import Transform
@@ -47,8 +46,8 @@ _HARMLESS = (
     "float() argument must be a string or a real number, not ",
     "np.matrix is not supported",
 )
-# those that print the data, in words that they have in common with ours: users and scikit-learn's checks look for them
-_IN_OUR_WORDS = {
+# instead of its messages that print the data; users and scikit-learn's checks look for the words in common
+_MESSAGES = {
     "Complex data not supported": "X must hold real numbers, got complex ones: Complex data not supported",
     "Expected 2D array": "X must have 2 dimensions (rows, features), got another shape; Reshape your data by X.reshape(1, -1)",
 }
@@ -114,10 +113,10 @@ class JLTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if isinstance(sketch_dim, str):
             if sketch_dim != "auto":
                 raise ParameterError(f"sketch_dim must be an integer or 'auto', got {short_repr(sketch_dim)}")
-            most, multiple = min(LARGEST_AUTO, n_features), parameters.get("sparsity", 1)
+            largest, multiple = min(LARGEST_AUTO, n_features), parameters.get("sparsity", 1)
             # The transform refuses a sparsity that is no positive integer.
             is_usable = isinstance(multiple, (int, np.integer)) and multiple >= 1
-            parameters["sketch_dim"] = int(max(1, most // multiple) * multiple) if is_usable else most
+            parameters["sketch_dim"] = int(max(1, largest // multiple) * multiple) if is_usable else largest
         transform: Transform = self._kind(input_dim=n_features, **parameters)
         return transform
 
@@ -231,7 +230,7 @@ def validated(transformer: Any, X: Any, *, reset: bool = True) -> Any:
         text = str(problem)
         if isinstance(problem, (ValueError, TypeError)) and text.startswith(_HARMLESS):
             raise
-        for theirs, ours in _IN_OUR_WORDS.items():
-            if text.startswith(theirs):
-                raise InputError(ours) from None
+        for beginning, message in _MESSAGES.items():
+            if text.startswith(beginning):
+                raise InputError(message) from None
         raise InputError("X must be a matrix of numbers, got something else; convert it first") from None

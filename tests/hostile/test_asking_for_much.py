@@ -90,13 +90,13 @@ def test_a_protocol_cannot_ask_for_a_matrix_that_does_not_fit(changes, match):
 
 def test_a_fast_transform_at_the_limit_is_scanned_by_one_thread(monkeypatch):
     """Every thread holds rows of its own: on many cores they would take more than there is."""
-    from armslength.transforms import fast_jl  # noqa: PLC0415  # its module, of which the package shows the class
+    from armslength.transforms import hadamard_jl  # noqa: PLC0415  # its module, of which the package shows the class
 
     seen = []
-    monkeypatch.setattr(fast_jl, "available_threads", lambda: 64)
-    monkeypatch.setattr(fast_jl, "_SCANNED_BYTES", 24 * 64 * 3)
-    scan = fast_jl.for_blocks
-    monkeypatch.setattr(fast_jl, "for_blocks", lambda *given: seen.append(given[3]) or scan(*given))
+    monkeypatch.setattr(hadamard_jl, "available_threads", lambda: 64)
+    monkeypatch.setattr(hadamard_jl, "_SCANNED_BYTES", 24 * 64 * 3)
+    scan = hadamard_jl.for_blocks
+    monkeypatch.setattr(hadamard_jl, "for_blocks", lambda *given: seen.append(given[3]) or scan(*given))
     al.Protocol(al.FastJL(input_dim=64, sketch_dim=8, seed="x"), epsilon=1)
     al.Protocol(al.FastJL(input_dim=256, sketch_dim=8, seed="x"), epsilon=1)
     assert seen == [3, 1]

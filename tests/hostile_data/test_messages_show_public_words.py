@@ -30,8 +30,8 @@ PUBLIC = {
         at_most input_dim protocol.items protocol.noise_site transforms/transform.py:last self.name sketch_dim
         transform.input_dim unicodedata.unidata_version width __version__ driver problem.strerror _PROBLEMS[problem] delimiter
         ingest/sources.py:known ingest/sources.py:scheme ingest/databases.py:self.scheme
-        ','.join(_FUNCTIONS) 'and'.join(roles) sklearn.py:ours
-        ','.join(sorted(expected)) self.noise_sites transforms/transform.py:site transforms/transform.py:transform.name""",
+        ','.join(_FUNCTIONS) 'and'.join(roles) sklearn.py:message
+        ','.join(sorted(expected)) short_repr(transform.sketch_dim) self.noise_sites transforms/transform.py:site transforms/transform.py:transform.name""",
     "public arguments, in the caller's own words": """
         name near role short_repr(level) short_repr(listed) short_repr(memory) short_repr(name) short_repr(partitions)
         short_repr(seed) short_repr(sketch_dim) short_repr(value) str(seed) where

@@ -25,7 +25,7 @@ from armslength.estimates.shapes import people_of, totals
 from armslength.estimates.variance import ErrorModel
 from armslength.laws import Cumulants
 from armslength.results import sentences
-from armslength.sketches.collection import Collection
+from armslength.sketches.sketch_file import Collection
 from armslength.sketches.sketches import Sketches
 
 LINKAGES = ("average", "single", "complete")

@@ -23,7 +23,7 @@ from armslength.estimates.pair_noise import Floats
 from armslength.estimates.products import APPROXIMATE, cosines, inner_products
 from armslength.estimates.shapes import shape_cosines
 from armslength.progress import Advance, progress
-from armslength.sketches.collection import Collection
+from armslength.sketches.sketch_file import Collection
 from armslength.sketches.sketches import Sketches, check_same_space
 
 Limits = Callable[..., slice | NDArray[np.bool_]]

@@ -27,7 +27,7 @@ from armslength.estimates.distances import clear_note
 from armslength.estimates.intervals import Level
 from armslength.progress import Advance, progress
 from armslength.results import Column, heading, line, sentences
-from armslength.sketches.collection import Collection
+from armslength.sketches.sketch_file import Collection
 from armslength.sketches.sketches import Sketches, check_same_space
 
 _ROWS = 65_536  # of the index that are read at once, at most

@@ -21,7 +21,7 @@ from armslength.estimates.shapes import (
     squared_shape_distances,
 )
 from armslength.results import Result
-from armslength.sketches.collection import Collection
+from armslength.sketches.sketch_file import Collection
 from armslength.sketches.sketches import Sketches
 
 PairEstimator = Callable[[Sketches, Sketches | None], Estimate]

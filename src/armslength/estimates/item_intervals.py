@@ -111,7 +111,7 @@ def typical_reach(transform: Transform, count: int, law: Law, distance: float, e
 
 def _has_rows_of_their_own(transform: Transform) -> bool:
     """Whether no two items share a row of the sketch."""
-    return transform.has_signed_rows and transform.column_entries == 1 and transform.projection_variance == 0
+    return transform.column_entries == 1 and transform.projection_variance == 0
 
 
 def _places(transform: Transform, items: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -11,11 +11,10 @@ from armslength.noise.inversion import (
     LARGEST_SMALL_SCALE,
     BitSource,
     exact_magnitude,
-    extended,
     invert_double,
     invert_float,
+    look_up,
     look_up_table,
-    open_places,
 )
 from armslength.noise.quantile_tables import double_table, float_table, quantile_of, shift_of
 from armslength.threads import for_runs, worker_count
@@ -23,6 +22,7 @@ from armslength.threads import for_runs, worker_count
 _BLOCK_WORDS = 1 << 17  # of cipher: large enough that threads seldom wait for the interpreter's lock
 _WORDS_AT_ONCE = 1 << 14
 _SIGN_SHIFT = np.uint64(63)
+_48, _LOW_48 = np.uint64(48), np.uint64(2**48 - 1)
 _ZEROS = bytes(1 << 20)  # encrypted, they are the keystream
 
 
@@ -67,11 +67,14 @@ def add_draws(values: Int64s, law: Law, source: BitSource) -> None:
         invert_words(values, law, source.words(len(values)), source)
         return
     patterns = source.words(-(-len(values) // 4)).view(np.uint16)[: len(values)]
-    places = open_places(patterns, look_up_table(quantile_of(law), law.scale), values)
-    if len(places):
-        answers = np.zeros(len(places), dtype=np.int64)
-        invert_words(answers, law, extended(patterns[places], source.words(len(places))), source)
-        values[places] += answers
+    still_open = np.empty(len(patterns), dtype=np.int64)  # of which few pages are ever touched
+    count = look_up(patterns, look_up_table(quantile_of(law), law.scale), values, still_open)
+    if count:
+        positions, answers = still_open[:count], np.zeros(count, dtype=np.int64)
+        # Words for level 1: first the bits of the patterns, then the low 48 bits of new words.
+        words = (patterns[positions].astype(np.uint64) << _48) | (source.words(count) & _LOW_48)
+        invert_words(answers, law, words, source)
+        values[positions] += answers
 
 
 def invert_words(values: Int64s, law: Law, words: Words, source: BitSource) -> None:
@@ -84,9 +87,9 @@ def invert_words(values: Int64s, law: Law, words: Words, source: BitSource) -> N
         part, target = words[first : first + _WORDS_AT_ONCE], values[first : first + _WORDS_AT_ONCE]
         count = invert_float(part, table.high, table.radius, law.scale, shift, target, still_open)
         if count:
-            places = still_open[:count]
-            magnitudes = certain_magnitudes(law, part[places], source)
-            target[places] += np.where(part[places] >> _SIGN_SHIFT != 0, -magnitudes, magnitudes)
+            positions = still_open[:count]
+            magnitudes = certain_magnitudes(law, part[positions], source)
+            target[positions] += np.where(part[positions] >> _SIGN_SHIFT != 0, -magnitudes, magnitudes)
 
 
 def certain_magnitudes(law: Law, words: Words, source: BitSource) -> Int64s:

@@ -18,8 +18,6 @@ from armslength.noise.quantile_tables import DOUBLE_DEGREE, OCTAVES, PIECE_BITS,
 LARGEST_SMALL_SCALE = 256.0  # for level 0: one interval in 22 is open, and magnitudes fit 16 bits
 OPEN = np.int16(-(2**15))
 _INTERVALS = 1 << 15
-_LOW_48 = np.uint64(2**48 - 1)
-_48 = np.uint64(48)
 
 _FREE_BITS = 62 - PIECE_BITS  # below the leading one and the piece's bits
 _FREE_SHIFT = np.uint64(_FREE_BITS)
@@ -73,7 +71,7 @@ def look_up_table(quantile: Quantile, scale: float) -> NDArray[np.int16]:
 def look_up(
     patterns: NDArray[np.uint16], table: NDArray[np.int16], values: Int64s, still_open: Int64s
 ) -> int:
-    """Adds to the values and lists the places that are still open; returns how many there are."""
+    """Adds to the values and lists the positions that are still open; returns how many there are."""
     count = 0
     for i in range(len(patterns)):
         value = table[patterns[i]]
@@ -83,17 +81,6 @@ def look_up(
         else:
             values[i] += value
     return count
-
-
-def open_places(patterns: NDArray[np.uint16], table: NDArray[np.int16], values: Int64s) -> Int64s:
-    """Adds the table's answers to the values; returns the places that it leaves open."""
-    still_open = np.empty(len(patterns), dtype=np.int64)  # of which few pages are ever touched
-    return still_open[: look_up(patterns, table, values, still_open)]
-
-
-def extended(patterns: NDArray[np.uint16], words: Words) -> Words:
-    """Words for level 1: first the bits of the patterns, then the low 48 bits of these words."""
-    return (patterns.astype(np.uint64) << _48) | (words & _LOW_48)
 
 
 @kernel
@@ -106,7 +93,7 @@ def invert_float(
     values: Int64s,
     still_open: Int64s,
 ) -> int:
-    """Level 1: adds to the values and lists the places that are still open; returns how many there are."""
+    """Level 1: adds to the values and lists the positions that are still open; returns how many there are."""
     count = 0
     for i in range(len(words)):
         octave, piece, offset = locate(words[i] & _MAGNITUDE_MASK)

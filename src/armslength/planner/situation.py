@@ -108,7 +108,7 @@ def usual_max_norm(protocol: Protocol, transform: Transform) -> Fraction | None:
         protocol.count == "people" and protocol.resolution == 1 and protocol.item_weights is None
     )
     people = protocol.contribution if is_counted_once else None
-    if people is None or not 1 < people <= _MOST_BOUNDED or not transform.has_signed_rows:
+    if people is None or not 1 < people <= _MOST_BOUNDED or transform.column_entries is None:
         return None
     is_exact = transform.variance_coefficients == (0.0, 0.0)
     if not is_exact and transform.sketch_dim < SMALLEST_BOUNDED:

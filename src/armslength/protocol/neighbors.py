@@ -121,7 +121,7 @@ def sketch_bound(
     """
     if contribution is None:
         raise ParameterError("max_norm must go with a contribution, got none: it is about event tables")
-    if not transform.has_signed_rows:
+    if transform.column_entries is None:
         raise ParameterError(f"max_norm must go with SparseJL or Identity, got {transform.name}")
     if not resolution <= max_norm <= contribution:
         rule = "max_norm must be from the resolution to the contribution"

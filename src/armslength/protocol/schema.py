@@ -9,8 +9,7 @@ from armslength.errors import CorruptFileError, UnsupportedVersionError
 from armslength.files import canonical_json
 from armslength.protocol.public_lists import is_hash
 from armslength.transforms.dense_jl import GaussianJL, SignJL
-from armslength.transforms.fast_jl import FastJL
-from armslength.transforms.hadamard_jl import HadamardJL
+from armslength.transforms.hadamard_jl import FastJL, HadamardJL
 from armslength.transforms.identity import Identity
 from armslength.transforms.matrix_jl import MatrixJL
 from armslength.transforms.sparse_jl import SparseJL

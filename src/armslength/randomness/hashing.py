@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from armslength._numba import Words, kernel, mul_wide
 from armslength.checks import type_name
 from armslength.errors import InputError
-from armslength.randomness.seeds import Reader, Stream, canonical_text, length_prefixed
+from armslength.randomness.seeds import Stream, canonical_text, length_prefixed
 
 PRIME = 2**127 - 1
 UNREADABLE = "items must be a list that can be read to its end, got an error in the middle"
@@ -27,8 +27,8 @@ _ALL_ONES = np.uint64(2**64 - 1)
 
 def hash_coefficients(seed: str, purpose: str, functions: int, independence: int) -> Words:
     """Coefficients of the hash functions `purpose 0`, `purpose 1`, …: functions x independence x 2 words."""
-    readers = [Reader(Stream(seed, f"{purpose} {number}")) for number in range(functions)]
-    return np.stack([uniform_field_elements(reader, independence) for reader in readers])
+    streams = [Stream(seed, f"{purpose} {number}") for number in range(functions)]
+    return np.stack([uniform_field_elements(stream, independence) for stream in streams])
 
 
 @kernel
@@ -98,12 +98,12 @@ def _integer_words(items: NDArray[Any]) -> Words:
     return words
 
 
-def uniform_field_elements(reader: Reader, count: int) -> Words:
+def uniform_field_elements(stream: Stream, count: int) -> Words:
     """Uniform elements of the field as rows (high word, low word)."""
     elements = np.empty((count, 2), dtype=np.uint64)
     filled = 0
     while filled < count:
-        pairs = reader.take(2 * (count - filled)).reshape(-1, 2)
+        pairs = stream.take(2 * (count - filled)).reshape(-1, 2)
         high, low = pairs[:, 1] & _LOW_63, pairs[:, 0]
         # The prime itself, 127 ones, is the one value that is not an element.
         is_element = (high != _LOW_63) | (low != _ALL_ONES)

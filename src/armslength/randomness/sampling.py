@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength._numba import Int64s, Words, kernel, mul_wide
-from armslength.randomness.seeds import Reader, Stream
+from armslength.randomness.seeds import Stream
 from armslength.threads import cached_attribute
 
 _WORDS_AT_ONCE = 1 << 16
@@ -54,29 +54,29 @@ NORMAL_TAILS = (
 
 def uniform_permutation(seed: str, purpose: str, size: int) -> Int64s:
     """A uniform permutation of 0 … size−1, by Fisher and Yates."""
-    reader = Reader(Stream(seed, purpose))
+    stream = Stream(seed, purpose)
     permutation = np.arange(size, dtype=np.int64)
     remaining = size
     while remaining > 1:
-        words = reader.take(min(remaining - 1, _WORDS_AT_ONCE))
+        words = stream.take(min(remaining - 1, _WORDS_AT_ONCE))
         remaining = _shuffle_down(permutation, remaining, words)
     return permutation
 
 
 def uniform_sample(seed: str, purpose: str, count: int, size: int) -> Int64s:
     """`count` of 0 … size−1 without replacement, in the order drawn; memory grows with count alone."""
-    reader = Reader(Stream(seed, purpose))
+    stream = Stream(seed, purpose)
     swaps: dict[int, int] = {}
     sample: list[int] = []
     while len(sample) < count:
-        for word in reader.take(count - len(sample)).tolist():
+        for word in stream.take(count - len(sample)).tolist():
             position = len(sample)
             high, low = divmod(word * (size - position), 2**64)
             if low < 2**64 % (size - position):
                 continue
-            place = position + high
-            sample.append(swaps.get(place, place))
-            swaps[place] = swaps.get(position, position)
+            index = position + high
+            sample.append(swaps.get(index, index))
+            swaps[index] = swaps.get(position, position)
     return np.array(sample, dtype=np.int64)
 
 
@@ -119,10 +119,11 @@ class SymmetricTable:
         return values
 
 
-@cache
-def normal_table() -> SymmetricTable:
-    """The rounded normal variable of standard deviation 12."""
-    return SymmetricTable(NORMAL_TAILS)
+NORMAL_TABLE = SymmetricTable(NORMAL_TAILS)  # a normal variable of standard deviation 12, rounded
+SIGN_TABLE = SymmetricTable((2**63,))  # +1 or −1
+# +1, 0, −1 with probabilities 1/6, 2/3, 1/6, up to 2^−63. Rounded up: the kurtosis stays at most 3, so the variance
+# without the fourth norm stays an upper bound.
+ACHLIOPTAS_TABLE = SymmetricTable((-(-(2**63) // 3),))
 
 
 @cache
@@ -130,13 +131,6 @@ def sparse_normal_table(density_numerator: int) -> SymmetricTable:
     """The normal table with probability density_numerator / 2^32, else 0."""
     tails = (density_numerator * tail >> 32 for tail in NORMAL_TAILS)
     return SymmetricTable(tuple(tail for tail in tails if tail > 0))
-
-
-@cache
-def achlioptas_table() -> SymmetricTable:
-    """+1, 0, −1 with probabilities 1/6, 2/3, 1/6, up to 2^−63."""
-    # Rounded up: the kurtosis stays at most 3, so the variance without the fourth norm stays an upper bound.
-    return SymmetricTable((-(-(2**63) // 3),))
 
 
 @kernel

@@ -53,6 +53,7 @@ class Stream:
 
     def __init__(self, seed: str, purpose: str) -> None:
         self._algorithm = algorithms.AES(derive_key(seed, purpose))
+        self._position = 0  # of `take`
 
     def words(self, start: int, count: int) -> NDArray[np.uint64]:
         """The words at positions start … start+count−1."""
@@ -69,17 +70,9 @@ class Stream:
         unpacked = np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little")
         return unpacked[offset : offset + count]
 
-
-class Reader:
-    """The words of a stream in sequence, for procedures that may reject some."""
-
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
-        self._position = 0
-
     def take(self, count: int) -> NDArray[np.uint64]:
-        """The next words."""
-        words = self._stream.words(self._position, count)
+        """The next words from the beginning on, for procedures that may reject some."""
+        words = self.words(self._position, count)
         self._position += count
         return words
 

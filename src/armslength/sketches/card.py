@@ -23,7 +23,7 @@ from armslength.sketches.parquet_footer import DamagedFileError
 from armslength.version import __version__
 
 IN_CLEAR = "NOT PRIVATE: rows of this file hold data without noise. It must not be published."
-_MOST_SHOWN = 20  # categories of a column, names of item groups
+_LONGEST_LIST = 20  # categories of a column, names of item groups
 _RELATIONS = {"add_remove": "adding or removing", "replace": "replacing"}
 _LAWS = {"laplace": "Discrete Laplace noise", "gaussian": "Rounded normal noise"}
 _SOURCES = {
@@ -64,6 +64,13 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
     delta, totals_epsilon, sketch_epsilon, resolution = map(decimal_text, exact)
     document, transform = protocol.document(), protocol.transform
     derived = document["derived"]
+    calibration = {
+        "rule": "laplace: scale >= sensitivity / epsilon",
+        "sensitivity": str(protocol.sensitivity),
+    }
+    if protocol.noise == "gaussian":
+        rule = "analytic gaussian: delta(sensitivity / scale, epsilon) <= delta"
+        calibration = {"rule": rule, "sensitivity_squared": str(protocol.sensitivity)}
     stated = ("unit", "relation", "norm", "radius", "epsilon", "noise", "noise_site")
     bounds = ("contribution", "count", "one_group", "max_norm", "value_range", "on_grid", "changed_entries")
     facts = {
@@ -80,7 +87,7 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
             "sketch_dim": transform.sketch_dim,
             "totals_scale": derived.get("total_scale"),
         },
-        "calibration": {**_calibration(protocol), "epsilon": sketch_epsilon},
+        "calibration": {**calibration, "epsilon": sketch_epsilon},
         "bounds": {
             "resolution": resolution,
             **{name: document[name] for name in (*bounds, "dropped_bits") if name in document},
@@ -100,25 +107,15 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
     return facts
 
 
-def _calibration(protocol: Protocol) -> dict[str, str]:
-    """What the scale was computed from beside the sketches' part of ε, as exact integers."""
-    if protocol.noise == "laplace":
-        return {"rule": "laplace: scale >= sensitivity / epsilon", "sensitivity": str(protocol.sensitivity)}
-    rule = "analytic gaussian: delta(sensitivity / scale, epsilon) <= delta"
-    return {"rule": rule, "sensitivity_squared": str(protocol.sensitivity)}
-
-
 def check_card(card: Any, releases: Sequence[Release]) -> None:
     """Refuses a card without the facts of the protocols beside it; its text and facts that a later version adds are ignored."""
     match card:
         case {"in_clear": True, "releases": []}:
             return
         case {"in_clear": False, "releases": list(stated)} if len(stated) == len(releases):
-            pairs = zip(stated, releases, strict=True)
-            if all(
-                isinstance(facts, dict) and release_facts(*each).items() <= facts.items()
-                for facts, each in pairs
-            ):
+            expected = [release_facts(protocol, source).items() for protocol, source in releases]
+            pairs = zip(stated, expected, strict=True)
+            if all(isinstance(facts, dict) and items <= facts.items() for facts, items in pairs):
                 return
     raise DamagedFileError("must have the release card of its protocols, got another")
 
@@ -127,12 +124,12 @@ def guarantee_in_words(protocol: Protocol, source: str) -> str:
     """One paragraph with the whole guarantee and all of its conditions."""
     epsilon, delta = decimal_text(protocol.epsilon), decimal_text(protocol.released_delta)
     privacy = epsilon if delta == "0" else f"({epsilon}, {delta})"
-    place = " before its last step" if protocol.noise_site == "input" else ""
+    site = " before its last step" if protocol.noise_site == "input" else ""
     sentences = [
         f"All rows of one release together are {privacy}-differentially private for {_change(protocol)}.",
         weakness(protocol.epsilon, protocol.released_delta),
         f"{_LAWS[protocol.noise]} of scale {protocol.law.scale:g} is drawn exactly, in integers.",
-        f"It is added to an integer projection ({protocol.transform.name}){place}.",
+        f"It is added to an integer projection ({protocol.transform.name}){site}.",
     ]
     if protocol.total_law is not None:
         share, scale = decimal_text(protocol.totals_epsilon), protocol.total_law.scale
@@ -167,7 +164,7 @@ def officer_page(protocol: Protocol, source: str) -> tuple[tuple[str, str], ...]
         margins = [("What the margins tell", _margins(protocol, protocol.margins, protocol.margin_law))]
     return (
         ("Who is protected", protection_in_words(protocol, source)),
-        ("What anybody can learn at most", _most_learned(protocol)),
+        ("What anybody can learn at most", _largest_change_in_odds(protocol)),
         ("What was released", _contents(protocol, source)),
         *margins,
         ("How it is protected", _mechanism(protocol)),
@@ -219,19 +216,15 @@ def _radius(protocol: Protocol, source: str) -> str:
 
 def _counting(protocol: Protocol) -> str:
     """What an event table counts of each person, and how much of it at most."""
-    most = f"{protocol.contribution:,}"
-    if protocol.count == "people" and protocol.item_weights is not None:
-        counted = (
-            "People are counted, not events: each person at most once for each group and item, with the public weight of the item, "
-            f"and at most {most} in all, by weight"
-        )
-    elif protocol.count == "people":
-        counted = (
-            "People are counted, not events: each person at most once for each group and item, and at most "
-            f"{most} {'times' if protocol.contribution != 1 else 'time'} in all"
-        )
+    limit = f"{protocol.contribution:,}"
+    if protocol.count == "people":
+        counted = "People are counted, not events: each person at most once for each group and item, "
+        if protocol.item_weights is not None:
+            counted += f"with the public weight of the item, and at most {limit} in all, by weight"
+        else:
+            counted += f"and at most {limit} {'times' if protocol.contribution != 1 else 'time'} in all"
     else:
-        counted = f"At most {most} of each person's events, by weight, are counted over all groups and items together"
+        counted = f"At most {limit} of each person's events, by weight, are counted over all groups and items together"
     if protocol.one_group:
         counted += ", all in one group"
     if protocol.max_norm is not None:
@@ -274,7 +267,7 @@ def _event_grid(protocol: Protocol, step: str) -> str:
     return f"Every event counts a multiple of {step}; {others}."
 
 
-def _most_learned(protocol: Protocol) -> str:
+def _largest_change_in_odds(protocol: Protocol) -> str:
     delta = protocol.released_delta
     unit, is_add_remove = _unit(protocol), protocol.relation == "add_remove"
     both = f"Whether {unit} is in the data or not" if is_add_remove else f"Whatever the data of {unit} is"
@@ -304,20 +297,20 @@ def _contents(protocol: Protocol, source: str) -> str:
     if protocol.total_law is not None:
         share = decimal_text(protocol.totals_epsilon)
         totals = f" The total of each row is released, too, with noise of its own, for {share} of ε."
-    what = _SOURCES[source]
+    data = _SOURCES[source]
     if source == "events" and protocol.record is not None:
         columns = [f"{name} ({_kind_in_words(kind)})" for name, kind in protocol.record.columns]
         names = "; ".join([*columns, *map(" with ".join, protocol.record.pairs)])
-        what = f"A table with rows about people. Columns became items by a public recipe: {names}."
+        data = f"A table with rows about people. Columns became items by a public recipe: {names}."
     if protocol.value_range is not None:
-        what += f" Values were clamped to {' to '.join(map(decimal_text, protocol.value_range))}."
+        data += f" Values were clamped to {' to '.join(map(decimal_text, protocol.value_range))}."
     if protocol.item_weights is not None:
-        what += f" The weights of items are a public list with SHA-256 {protocol.item_weights}."
-    dropped = (
-        f" {protocol.dropped_bits} low bits of each are dropped after that." if protocol.dropped_bits else ""
-    )
+        data += f" The weights of items are a public list with SHA-256 {protocol.item_weights}."
+    bits = protocol.dropped_bits
+    dropped = f" {bits} low bits of each are dropped after that." if bits else ""
+    projection = f"a public projection ({transform.name})" if transform.projects else "a copy"
     return (
-        f"{what} For each row, {transform.sketch_dim:,} integers: {transform.in_words} of {size}, "
+        f"{data} For each row, {transform.sketch_dim:,} integers: {projection} of {size}, "
         f"plus secret noise.{dropped}{totals}"
     )
 
@@ -333,8 +326,8 @@ def _margins(protocol: Protocol, margins: Margins, law: Law) -> str:
     twice = "" if protocol.relation == "add_remove" else " Replacing them can change twice as many."
     return (
         "Margins are numbers of people. For each row: how many people were counted, and how many of them have an item in each of these public item "
-        f"groups: {_some(names)}{others}. Every number has secret noise of its own. The number of people "
-        f"{having} is right to about ±{_nineteen_of_twenty(law):,}, 19 times out of 20. So is every other number, in small rows as in large ones. "
+        f"groups: {_shortened(names)}{others}. Every number has secret noise of its own. The number of people "
+        f"{having} is right to about ±{_margin_of_error(law):,}, 19 times out of 20. So is every other number, in small rows as in large ones. "
         f"At most {_item_groups(protocol)} of each person count: people who have more are missing from some of the numbers. "
         "Anybody can learn how common an item group is in a row, as exactly as that; this is what margins are for. "
         f"What is promised to the people in the data: {unit} changes the numbers of at most {_item_groups(protocol)}, and the number of people of {rows}, "
@@ -347,7 +340,7 @@ def _item_groups(protocol: Protocol) -> str:
     return plural(protocol.margin_contribution or 0, "item group")
 
 
-def _nineteen_of_twenty(law: Law) -> int:
+def _margin_of_error(law: Law) -> int:
     """The smallest n with P(|N| ≤ n) ≥ 0.95."""
     return bisect_left(range(2**50), 0.975, key=lambda n: float(law.cdf(np.array([float(n)]))[0]))
 
@@ -357,23 +350,23 @@ def _kind_in_words(kind: Kind) -> str:
     if isinstance(kind, str):
         words = {CATEGORY: "as it is", **{period: f"by {period}" for period in PERIODS}}
         return words.get(kind) or f"edges {kind.replace(',', ', ')}"
-    return f"{_some(kind)}, or other"
+    return f"{_shortened(kind)}, or other"
 
 
-def _some(names: Sequence[str]) -> str:
+def _shortened(names: Sequence[str]) -> str:
     """The first names, and how many more there are."""
-    more = f" and {len(names) - _MOST_SHOWN:,} more" if len(names) > _MOST_SHOWN else ""
-    return f"{', '.join(names[:_MOST_SHOWN])}{more}"
+    more = f" and {len(names) - _LONGEST_LIST:,} more" if len(names) > _LONGEST_LIST else ""
+    return f"{', '.join(names[:_LONGEST_LIST])}{more}"
 
 
 def _mechanism(protocol: Protocol) -> str:
-    place, rule = "to every integer", "the Laplace mechanism: at least sensitivity/ε"
+    site, rule = "to every integer", "the Laplace mechanism: at least sensitivity/ε"
     if protocol.noise_site == "input":
-        place = "to every integer that goes into the last step of the projection"
+        site = "to every integer that goes into the last step of the projection"
     if protocol.noise == "gaussian":
         rule = "the analytic Gaussian mechanism (Balle & Wang 2018), with a proved bound on δ"
     return (
-        f"{_LAWS[protocol.noise]} of scale {protocol.law.scale:g} is added {place}. The noise is drawn exactly, from a "
+        f"{_LAWS[protocol.noise]} of scale {protocol.law.scale:g} is added {site}. The noise is drawn exactly, from a "
         "cipher with a fresh key of the operating system; no seed can repeat it. Its scale was computed from the public settings "
         f"alone, in exact arithmetic, by {rule}. Rounding always goes toward more noise."
     )

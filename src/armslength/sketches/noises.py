@@ -44,9 +44,9 @@ class Noises:
         """Rows as they are released: one noise each, with these ids of 16 bytes."""
         count = len(ids) // 16
         starts, numbers = np.arange(count + 1), np.zeros(count, dtype=np.int32)
-        offsets = np.full(count, middle_of_dropped_bits(protocol))
-        listed, in_clear = np.frombuffer(ids, dtype="V16"), np.zeros(count, dtype=bool)
-        return cls(starts, listed, np.ones(count), numbers, ((protocol, source),), offsets, in_clear)
+        offsets, in_clear = np.full(count, middle_of_dropped_bits(protocol)), np.zeros(count, dtype=bool)
+        noise_ids, releases = np.frombuffer(ids, dtype="V16"), ((protocol, source),)
+        return cls(starts, noise_ids, np.ones(count), numbers, releases, offsets, in_clear)
 
     @classmethod
     def none(cls, count: int, *, in_clear: bool = False) -> "Noises":
@@ -77,10 +77,10 @@ class Noises:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Noises):
             return NotImplemented
-        _, (mine, theirs) = _common_releases((self, other))
+        _, numbers = _common_releases((self, other))
         names = ("starts", "ids", "coefficients", "offsets", "in_clear")
-        pairs = [(mine, theirs), *((getattr(self, name), getattr(other, name)) for name in names)]
-        return all(np.array_equal(ours, others) for ours, others in pairs)
+        pairs = [numbers, *((getattr(self, name), getattr(other, name)) for name in names)]
+        return all(np.array_equal(left, right) for left, right in pairs)
 
     __hash__ = None  # type: ignore[assignment]  # arrays have none
 
@@ -99,7 +99,7 @@ class Noises:
     @cached_attribute
     def are_fresh(self) -> bool:
         """Whether each row is as it was released, and no noise occurs in two of them."""
-        return bool(self.are_released.all()) and len(np.unique(_id_numbers(self.ids))) == len(self.ids)
+        return bool(self.are_released.all()) and len(np.unique(self.ids.view("S16"))) == len(self.ids)
 
     @property
     def are_merged(self) -> bool:
@@ -110,8 +110,8 @@ class Noises:
 
     def terms(self, row: int) -> tuple[Term, ...]:
         """The noises of one row, each by its protocol and its coefficient."""
-        place = slice(self.starts[row], self.starts[row + 1])
-        numbers, coefficients = self.numbers[place].tolist(), self.coefficients[place].tolist()
+        part = slice(self.starts[row], self.starts[row + 1])
+        numbers, coefficients = self.numbers[part].tolist(), self.coefficients[part].tolist()
         protocols = (self.releases[number][0] for number in numbers)
         return tuple(zip(protocols, coefficients, strict=True))
 
@@ -140,8 +140,9 @@ class Noises:
         number = np.concatenate(numbers)
         coefficients = np.concatenate((self.coefficients, factor * other.coefficients))
         protocols = _numbered([protocol for protocol, _ in releases])[number] if len(releases) > 1 else number
-        # Terms of one noise in one row come next to each other, ours first: lexsort is stable.
-        keys = (protocols, *_words(ids)[::-1], rows)
+        ids_as_words = np.ascontiguousarray(ids).view(">u8").astype(np.uint64).reshape(-1, 2)
+        # Terms of one noise in one row come next to each other, those of self first: lexsort is stable.
+        keys = (protocols, ids_as_words[:, 1], ids_as_words[:, 0], rows)
         order = np.lexsort(keys)
         is_first = np.ones(len(order), dtype=bool)
         is_first[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
@@ -167,13 +168,15 @@ class Noises:
     @cached_attribute
     def classes(self) -> tuple[NDArray[np.int64], list[tuple[Term, ...]]]:
         """For each row the number of its class, and the terms of one row of each: the same laws and coefficients, but for signs."""
-        laws = [(each.law.name, each.law.scale, each.dropped_bits) for each, _ in self.releases]
+        laws = [
+            (protocol.law.name, protocol.law.scale, protocol.dropped_bits) for protocol, _ in self.releases
+        ]
         sizes, size = np.unique(np.abs(self.coefficients), return_inverse=True)
         kinds = np.unique(_numbered(laws)[self.numbers] * len(sizes) + size, return_inverse=True)[1]
         classes = kinds.astype(np.int64)
         if not (np.diff(self.starts) == 1).all():
-            listed = kinds.tolist()
-            classes = _numbered([tuple(sorted(listed[i:j])) for i, j in pairwise(self.starts.tolist())])
+            kind_list = kinds.tolist()
+            classes = _numbered([tuple(sorted(kind_list[i:j])) for i, j in pairwise(self.starts.tolist())])
         _, members = np.unique(classes, return_index=True)
         return classes, [self.terms(row) for row in members.tolist()]
 
@@ -184,8 +187,8 @@ class Noises:
 
     def shared_pairs(self, other: "Noises") -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The pairs of rows, one here and one there, that have a noise in common; sorted, each once."""
-        mine, theirs = self.shared_terms(other)
-        pairs = np.unique(self.rows[mine] * len(other) + other.rows[theirs])
+        terms, other_terms = self.shared_terms(other)
+        pairs = np.unique(self.rows[terms] * len(other) + other.rows[other_terms])
         return np.divmod(pairs, max(1, len(other)))
 
     def shared_count(self, other: "Noises") -> int:
@@ -198,12 +201,11 @@ class Noises:
         return self.shared_count(self) > len(self.ids)  # every noise meets itself
 
     def _matches(self, other: "Noises") -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """The terms there ordered by id; and for each term here the first place among them with its id, and their number."""
-        numbers = _id_numbers(np.concatenate((self.ids, other.ids)))
-        mine, theirs = numbers[: len(self.ids)], numbers[len(self.ids) :]
-        order = np.argsort(theirs, kind="stable")
-        first = np.searchsorted(theirs[order], mine, side="left")
-        return order, first, np.searchsorted(theirs[order], mine, side="right") - first
+        """The other's terms ordered by id; and for each term here where those with its id begin, and how many there are."""
+        numbers, other_numbers = np.split(_id_numbers(np.concatenate((self.ids, other.ids))), [len(self.ids)])
+        order = np.argsort(other_numbers, kind="stable")
+        first, end = (np.searchsorted(other_numbers[order], numbers, side) for side in ("left", "right"))
+        return order, first, end - first
 
 
 def middle_of_dropped_bits(protocol: Protocol) -> float:
@@ -216,9 +218,9 @@ def _common_releases(parts: Sequence[Noises]) -> tuple[tuple[Release, ...], list
     if all(part.releases is parts[0].releases for part in parts):
         return parts[0].releases, [part.numbers for part in parts]
     releases = tuple(dict.fromkeys(release for part in parts for release in part.releases))
-    places = {release: place for place, release in enumerate(releases)}
-    each = [np.array([places[release] for release in part.releases], dtype=np.int32) for part in parts]
-    return releases, [place[part.numbers] for place, part in zip(each, parts, strict=True)]
+    index = {release: number for number, release in enumerate(releases)}
+    numbers = [np.array([index[release] for release in part.releases], dtype=np.int32) for part in parts]
+    return releases, [number[part.numbers] for number, part in zip(numbers, parts, strict=True)]
 
 
 def _numbered(values: Sequence[Any]) -> NDArray[np.int64]:
@@ -227,21 +229,9 @@ def _numbered(values: Sequence[Any]) -> NDArray[np.int64]:
     return np.array([numbers.setdefault(value, len(numbers)) for value in values], dtype=np.int64)
 
 
-def _words(ids: NDArray[np.void]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Both halves of every id, as numbers in the order of their bytes."""
-    words = np.frombuffer(np.ascontiguousarray(ids), dtype=">u8").astype(np.uint64).reshape(-1, 2)
-    return words[:, 0], words[:, 1]
-
-
 def _id_numbers(ids: NDArray[np.void]) -> NDArray[np.int64]:
     """For each id a number, the same for equal ones."""
-    high, low = _words(ids)
-    order = np.lexsort((low, high))
-    is_new = np.zeros(len(ids), dtype=np.int64)
-    is_new[1:] = (np.diff(high[order]) != 0) | (np.diff(low[order]) != 0)
-    numbers = np.empty(len(ids), dtype=np.int64)
-    numbers[order] = np.cumsum(is_new)
-    return numbers
+    return np.unique(ids.view("S16"), return_inverse=True)[1]
 
 
 def _ranges(begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:

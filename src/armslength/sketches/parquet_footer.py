@@ -34,6 +34,7 @@ _COLUMN = {1: BINARY, 3: {3: [BINARY], 5: I64, 6: I64, 7: I64, 9: I64, 11: I64},
 _ENCRYPTION = 8
 _FOOTER = {3: I64, 4: [{1: [_COLUMN], 2: I64, 3: I64}], _ENCRYPTION: {}}
 _ELSEWHERE_OR_ENCRYPTED = {1, 8, 9}  # fields of a column that we never have
+# What reading a damaged file raises
 _DAMAGE = (
     pa.ArrowException,
     OSError,
@@ -133,21 +134,16 @@ def unpacked_bytes(file: BinaryIO, column: ColumnChunk) -> int:
     for _ in range(_MOST_PAGES):
         if values_left == 0:
             return total
-        page, length = _page_header(file, at, end)
+        file.seek(at)
+        reader = CompactReader(file.read(min(_LARGEST_PAGE_HEADER, end - at)), _MOST_ITEMS_OF_A_PAGE)
+        page = reader.struct(_PAGE)
         _check_counts(page[2], page[3])
         values_left -= _value_count(page, column.num_values)
-        at += length + page[3]
+        at += reader.at + page[3]
         total += page[2]
         if values_left < 0 or at > end:
             raise ValueError("pages of a column")
     raise ValueError("number of pages")
-
-
-def _page_header(file: BinaryIO, at: int, end: int) -> tuple[dict[int, Any], int]:
-    """The header of the page that begins here, and its length."""
-    file.seek(at)
-    reader = CompactReader(file.read(min(_LARGEST_PAGE_HEADER, end - at)), _MOST_ITEMS_OF_A_PAGE)
-    return reader.struct(_PAGE), reader.at
 
 
 def _value_count(page: dict[int, Any], num_values: int) -> int:
@@ -204,15 +200,21 @@ class CompactReader:
 
     def _value(self, kind: int, expected: Any, depth: int) -> Any:
         """The value of a field, if it is of the expected type; None: of any, and nobody asks for it."""
+        if kind in (_STRUCT, *_LISTS) and depth == _DEEPEST:
+            raise ValueError("depth")
         if kind == _STRUCT and isinstance(expected, dict | None):
-            return self.struct(expected or {}, _deeper(depth))
+            return self.struct(expected or {}, depth + 1)
         if kind in _LISTS and isinstance(expected, list | None):
-            inner, count = self._list_header()
+            byte = self._byte()
+            inner, count = byte & 15, byte >> 4
+            if count == _LONG_LIST:
+                count = self._varint()
+            self._spend(count)
             if expected is None and inner in _BOOLEANS:
                 self.at += count
                 return None
-            each = expected[0] if expected else None
-            return [self._value(inner, each, _deeper(depth)) for _ in range(count)]
+            element = expected[0] if expected else None
+            return [self._value(inner, element, depth + 1) for _ in range(count)]
         if expected not in (None, kind) or kind not in (BINARY, *_BITS, *_SIZES):
             raise ValueError("type of a field")
         if kind in _BITS:
@@ -220,15 +222,6 @@ class CompactReader:
         size = self._varint() if kind == BINARY else _SIZES[kind]
         start, self.at = self.at, self.at + size
         return self._data[start : self.at]  # if it is cut off, so is the end of the struct
-
-    def _list_header(self) -> tuple[int, int]:
-        """The type of the elements, and how many there are."""
-        byte = self._byte()
-        count = byte >> 4
-        if count == _LONG_LIST:
-            count = self._varint()
-        self._spend(count)
-        return byte & 15, count
 
     def _integer(self, bound: int) -> int:
         """A signed number, if it is within ± the bound as its type is."""
@@ -256,9 +249,3 @@ class CompactReader:
         self._items_left -= items
         if self._items_left < 0:
             raise ValueError("number of fields")
-
-
-def _deeper(depth: int) -> int:
-    if depth == _DEEPEST:
-        raise ValueError("depth")
-    return depth + 1

@@ -65,7 +65,7 @@ def implausible(sketches: Sketches) -> list[Finding]:
             findings += [Finding(row, sketches.labels[row], reason) for row in numbers[rows].tolist()]
     findings += _fractions_of_people(sketches)
     findings += _shared_noises(sketches)
-    return sorted(set(findings), key=lambda each: (each.row, each.reason))
+    return sorted(set(findings), key=lambda finding: (finding.row, finding.reason))
 
 
 def tested_rows(sketches: Sketches) -> int:
@@ -121,10 +121,10 @@ def _crowded(law: Law, dropped_bits: int, ordered: NDArray[np.int64], limit: flo
     lengths = {1, 2, *(math.floor(part * law.scale) + 1 for part in _WINDOWS)}
     for length in lengths:
         central = _central(law, length + dropped)
-        most = _too_many(width, len(lengths), central, limit)
-        if most is not None:
+        count = _too_many(width, len(lengths), central, limit)
+        if count is not None:
             # in unsigned words, where the difference of ordered numbers cannot overflow
-            spans = ordered[:, most - 1 :].view(np.uint64) - ordered[:, : width - most + 1].view(np.uint64)
+            spans = ordered[:, count - 1 :].view(np.uint64) - ordered[:, : width - count + 1].view(np.uint64)
             crowded |= (spans < np.uint64(length)).any(axis=1)
     return crowded
 
@@ -162,8 +162,8 @@ def _multiples(law: Law, dropped_bits: int, ordered: NDArray[np.int64], limit: f
     divisors[open_rows] = np.gcd.reduce(steps[open_rows], axis=1)
     divisors = divisors.astype(float)
     with np.errstate(divide="ignore", invalid="ignore"):
-        each = np.minimum(1 / divisors + _central(law, 1 << dropped_bits), 1.0)
-        chances = divisors * (divisors + 1) * each ** (width - 1)
+        residue = np.minimum(1 / divisors + _central(law, 1 << dropped_bits), 1.0)
+        chances = divisors * (divisors + 1) * residue ** (width - 1)
     flags: NDArray[np.bool_] = (divisors >= 2) & (chances <= limit)
     return flags
 
@@ -247,7 +247,7 @@ def _shared_noises(sketches: Sketches) -> Iterator[Finding]:
     for row, noise in zip(released, ids, strict=True):
         other = first.setdefault(noise, row)
         # a row that was scaled and scaled back differs in its last digits
-        both = [sketches.values] if sketches.margins is None else [sketches.values, sketches.margins]
-        if not all(np.allclose(each[other], each[row], rtol=1e-9, atol=1e-9) for each in both):
+        arrays = [sketches.values] if sketches.margins is None else [sketches.values, sketches.margins]
+        if not all(np.allclose(array[other], array[row], rtol=1e-9, atol=1e-9) for array in arrays):
             reason = "with the same noise: their difference is data in the clear"
             yield Finding(row, sketches.labels[row], f"other numbers than row {other}, {reason}")

@@ -1,25 +1,34 @@
-"""One sketch file, opened by its footer and read group by group; and `load`, which reads files whole."""
+"""Sketch files: one opened by its footer and read group by group, many as a collection, and `load`, which reads them whole."""
 
+import operator
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from armslength.checks import check_local, integer, short_repr
-from armslength.errors import CorruptFileError, ParameterError
+from armslength.errors import CorruptFileError, IncompatibleSketchesError, ParameterError, plural
 from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
 from armslength.sketches.noises import Noises
-from armslength.sketches.parquet_footer import DamagedFileError, RowGroup, as_corrupt_file, read_row_groups
+from armslength.sketches.parquet_footer import (
+    DamagedFileError,
+    RowGroup,
+    as_corrupt_file,
+    read_row_groups,
+    unpacked_bytes,
+)
 from armslength.sketches.sketch_format import (
     FileHeader,
     Layout,
     check_columns,
     check_digests,
-    check_pages,
     check_size,
     header_text,
     margin_width,
@@ -29,8 +38,8 @@ from armslength.sketches.sketch_format import (
     read_in_clear,
     read_labels,
 )
-from armslength.sketches.sketches import Sketches, check_same_space
-from armslength.threads import ordered_map
+from armslength.sketches.sketches import Sketches, SketchRows, check_same_space
+from armslength.threads import cached_attribute, ordered_map
 
 StrPath = str | os.PathLike[str]
 Headers = dict[bytes, FileHeader]  # those that have been checked, by their text
@@ -47,22 +56,23 @@ def load(paths: Any, *, limit: int = DEFAULT_LIMIT, max_work: int | None = DEFAU
         limit: How many bytes a file may unpack to.
         max_work: How much work their protocols may ask for together, in operations of about a nanosecond; None: no limit.
     """
-    return read_files(open_files("paths", paths, limit, max_work, open_whole))
+    files = open_files("paths", paths, limit, max_work)
+    for file in files:
+        file.check_size()
+    return Collection(files).all_rows()
 
 
-def open_files(
-    name: str, source: Any, limit: int, max_work: int | None, open_one: Callable[..., "SketchFile"]
-) -> "list[SketchFile]":
+def open_files(name: str, source: Any, limit: int, max_work: int | None) -> "list[SketchFile]":
     """All files of a source, opened one by one; equal headers are checked once."""
     single = isinstance(source, (str, os.PathLike))
-    listed = [source] if single else list(source) if isinstance(source, Sequence) else []
-    if not listed or not all(isinstance(path, (str, os.PathLike)) for path in listed):
+    paths = [source] if single else list(source) if isinstance(source, Sequence) else []
+    if not paths or not all(isinstance(path, (str, os.PathLike)) for path in paths):
         raise ParameterError(f"{name} must be a file, a folder or a list of them, got nothing of the kind")
-    files = [path for each in listed for path in list_files(each)]
+    files = [file for path in paths for file in list_files(path)]
     integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
     headers: Headers = {}
     budget = WorkBudget(max_work)
-    return [open_one(path, limit, headers, budget) for path in files]
+    return [SketchFile.open(file, limit, headers, budget) for file in files]
 
 
 def list_files(source: Any) -> list[Path]:
@@ -89,27 +99,6 @@ def list_files(source: Any) -> list[Path]:
 
 def _refuse_folder(problem: OSError) -> None:
     raise CorruptFileError(f"{problem.filename} must be readable, got: {problem.strerror}")
-
-
-def open_whole(path: StrPath, limit: int, headers: Headers, budget: WorkBudget) -> "SketchFile":
-    """The file, if all of it fits into the limits."""
-    if os.path.isfile(path) and Path(path).stat().st_size > limit:
-        raise CorruptFileError(
-            f"{os.fspath(path)} must be at most {limit} bytes, got a larger file; raise limit if you trust it"
-        )
-    file = SketchFile.open(path, limit, headers, budget)
-    file.check_size(range(len(file.group_rows)))
-    return file
-
-
-def read_files(files: "Sequence[SketchFile]") -> Sketches:
-    """The sketches of files that have been opened, joined."""
-    schema = JoinedSchema(files)
-    check_same_space(schema.protocols)
-    groups = [(file, group) for file in files for group, rows in enumerate(file.group_rows) if rows]
-    each_map = ordered_map if len(groups) > 1 else map
-    pieces = each_map(lambda place: place[0].sketches(place[1]), groups)
-    return schema.join(pieces, sum(file.rows for file in files))
 
 
 FileIdentity = tuple[int, int, int, int, int]
@@ -164,10 +153,11 @@ class SketchFile:
         """Its bytes."""
         return self.identity[2]
 
-    def check_size(self, groups: Sequence[int]) -> None:
-        """Refuses row groups that together would unpack to more than the limit."""
+    def check_size(self, group: int | None = None) -> None:
+        """Refuses a row group, or by default all of them together, that would unpack to more than the limit."""
+        groups = self.groups if group is None else self.groups[group : group + 1]
         with as_corrupt_file(self.path):
-            check_size([self.groups[group] for group in groups], self.layout, self.limit)
+            check_size(groups, self.layout, self.limit)
 
     def sketches(self, group: int) -> Sketches:
         """The rows of one group."""
@@ -182,12 +172,12 @@ class SketchFile:
     def _read(self, group: int, convert: Callable[[pa.Table], Content], only: str | None = None) -> Content:
         """What is made of one row group, or of only one column of it, if it is as it was written."""
         with as_corrupt_file(self.path):
-            table = self._table(group, only)
+            table = self._read_table(group, only)
             content = convert(table)  # which refuses missing values, of which digests know nothing
             check_digests(table, self.digests[group])
             return content
 
-    def _table(self, group: int, only: str | None) -> pa.Table:
+    def _read_table(self, group: int, only: str | None) -> pa.Table:
         """One row group, or only one column of it, if the file is still the one that was opened."""
         columns = self.groups[group].columns
         if only is not None:
@@ -198,7 +188,9 @@ class SketchFile:
             raise DamagedFileError(_CHANGED) from None
         with handle:
             _check_unchanged(handle, self.identity)
-            check_pages(handle, columns)
+            # The footer's sizes were compared with the limit.
+            if any(unpacked_bytes(handle, column) > column.unpacked for column in columns):
+                raise DamagedFileError("must unpack to what its footer says, got more")
             with pq.ParquetFile(handle, metadata=self.footer, read_dictionary=["label"]) as file:
                 # One column is nearly all of the work: threads of the reader would bring nothing.
                 table = file.read_row_group(group, columns=only and [only], use_threads=False)
@@ -218,37 +210,195 @@ def _check_unchanged(handle: BinaryIO, identity: FileIdentity) -> None:
         raise DamagedFileError(_CHANGED)
 
 
-class JoinedSchema:
-    """What rows of several files have in common when they are joined, as `concat` joins them."""
+@dataclass(frozen=True)
+class _Group:
+    """Rows of one row group of one file, by their numbers in it."""
 
-    def __init__(self, files: Sequence[SketchFile]) -> None:
-        headers = {id(file.header): file.header for file in files}.values()
-        releases = [release for header in headers for release in header.releases]
-        protocols = [protocol for protocol, _ in releases]
-        self.releases, self.protocols = tuple(dict.fromkeys(releases)), tuple(dict.fromkeys(protocols))
-        layouts = [file.layout for file in files]
+    file: SketchFile
+    number: int
+    rows: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def sketches(self) -> Sketches:
+        sketches = self.file.sketches(self.number)
+        return sketches if len(sketches) == len(self) else sketches.rows(self.rows)
+
+    def column(self, name: str) -> list[Any]:
+        column = self.file.column(name, self.number)
+        return [column[row] for row in self.rows]
+
+
+class Collection(SketchRows):
+    """Rows of many files as if they were one `Sketches`, of which a block at a time is in memory; made by `al.open_collection`.
+
+    Rows come in the order of the files and are selected as in `Sketches`. Several may have the same label, if a party
+    released again. Everything here is post-processing of released rows: it costs no privacy, however often it is done.
+
+    Attributes:
+        files: The files, in order.
+        protocols: The protocols of all rows; they share one space.
+        releases: The same, each with what was released under it: "events", "rows" or "stream"; "unknown" for a protocol without rows.
+        has_totals: Whether all rows have totals; if only some have, no block has any.
+        has_margins: Whether all rows have the same margins; if only some have, no block has any.
+    """
+
+    def __init__(self, files: Sequence[SketchFile], groups: Sequence[_Group] | None = None) -> None:
+        self.files = tuple(files)
+        headers = {id(file.header): file.header for file in self.files}.values()
+        self.releases = tuple(dict.fromkeys(release for header in headers for release in header.releases))
+        super().__init__(protocol for protocol, _ in self.releases)
+        layouts = [file.layout for file in self.files]
         # A row keeps its total, and its margins, if all rows have them.
-        self.layout = Layout(
+        self._layout = Layout(
             layouts[0].width,
             all(layout.is_integer for layout in layouts),
             all(layout.has_totals for layout in layouts),
             margin_width(self.protocols) if all(layout.margin_width for layout in layouts) else 0,
         )
+        self.has_totals, self.has_margins = self._layout.has_totals, self._layout.margin_width > 0
+        if groups is None:
+            groups = [
+                _Group(file, number, range(rows))
+                for file in self.files
+                for number, rows in enumerate(file.group_rows)
+            ]
+        self._groups = tuple(group for group in groups if len(group))
+        self._starts = np.cumsum([0, *map(len, self._groups)])
 
-    def join(self, pieces: Iterable[Sketches], rows: int) -> Sketches:
+    @cached_attribute
+    def in_clear(self) -> tuple[bool, ...]:
+        """For each row, whether data without noise is part of it; reads that column once."""
+        return tuple(clear for group in self._groups for clear in group.column("in_clear"))
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def __repr__(self) -> str:
+        size = f"{plural(len(self), 'row')} in {plural(len(self.files), 'file')}"
+        width = plural(self.transform.sketch_dim, "coordinate")
+        return f"<Collection of {size}, {width}, {self.transform.name}>"
+
+    def __iter__(self) -> Iterator[Sketches]:
+        return (block.span(row, row + 1) for block in self.blocks(1024) for row in range(len(block)))
+
+    def blocks(self, rows: int, first: int = 0) -> Iterator[Sketches]:
+        """All rows in order from the first, so many at a time, and in the last block the rest.
+
+        In memory are a row group and two blocks: the one that was given and the one that is being filled.
+
+        Args:
+            rows: How many rows a block has.
+            first: The number of the row to begin with.
+        """
+        integer("rows", rows, at_least=1, at_most=2**40)
+        integer("first", first, at_least=0, at_most=len(self))
+        read = lru_cache(maxsize=1)(lambda number: self._groups[number].sketches())
+
+        def block(start: int, stop: int) -> Sketches:
+            group = int(np.searchsorted(self._starts, start, side="right")) - 1
+            end = int(np.searchsorted(self._starts, stop, side="left"))
+            pieces = (
+                read(number).span(max(0, start - int(begin)), stop - int(begin))
+                for number, begin in enumerate(self._starts[group:end], group)
+            )
+            return self._join(pieces, stop - start)
+
+        return (block(start, min(start + rows, len(self))) for start in range(first, len(self), rows))
+
+    def rows(self, numbers: Sequence[int]) -> Sketches:
+        """Rows by number, in this order; one may come more than once. Reads each row group that has one of them, once."""
+        try:
+            rows = np.array([operator.index(number) for number in numbers], dtype=np.int64)
+        except (TypeError, OverflowError):  # no integers, or far beyond every row
+            rows = np.array([-1])
+        if len(rows) and not 0 <= rows.min() <= rows.max() < len(self):
+            raise ParameterError(f"rows must be numbers from 0 to {len(self) - 1}, got others")
+        unique, inverse = np.unique(rows, return_inverse=True)
+        by_group = self._rows_by_group(unique)
+        pieces = (self._groups[group].sketches().rows(part.tolist()) for group, part in by_group)
+        sketches = self._join(pieces, len(unique))
+        return sketches if np.array_equal(unique, rows) else sketches.rows(inverse.tolist())
+
+    def without(self, label: str) -> "Collection":
+        """All rows but those of this label; reads the labels once."""
+        numbers = np.array([number for number, other in enumerate(self.each_label()) if other == label])
+        if not len(numbers):
+            raise ParameterError(f"label must be one of the collection's, got {short_repr(label)}")
+        groups = list(self._groups)
+        for group, rows in self._rows_by_group(numbers):
+            groups[group] = replace(groups[group], rows=np.delete(groups[group].rows, rows).tolist())
+        return Collection(self.files, groups)
+
+    def _rows_by_group(self, numbers: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """The number of each row group that has one of the rows, and their numbers within it."""
+        groups = np.searchsorted(self._starts, numbers, side="right") - 1
+        for group in np.unique(groups).tolist():
+            yield group, numbers[groups == group] - self._starts[group]
+
+    def each_label(self) -> Iterator[str]:
+        """The labels of all rows, in order, a row group at a time; no other column is read."""
+        return (label for group in self._groups for label in group.column("label"))
+
+    def to_sketches(self, *, limit: int = DEFAULT_LIMIT) -> Sketches:
+        """All rows in memory; refuses more than `limit` bytes of values."""
+        integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
+        needed = 8 * len(self) * (self.transform.sketch_dim + self._layout.margin_width)
+        if needed > limit:
+            raise ParameterError(
+                f"a collection must have at most {limit} bytes of values to be loaded, got {needed}; "
+                "take it in blocks, or raise limit"
+            )
+        return self.all_rows()
+
+    def all_rows(self) -> Sketches:
+        """All rows in memory, whatever their size."""
+        map_groups = ordered_map if len(self._groups) > 1 else map
+        return self._join(map_groups(_Group.sketches, self._groups), len(self))
+
+    def _join(self, pieces: Iterable[Sketches], rows: int) -> Sketches:
         """All rows of all pieces, of which there are so many."""
         try:
-            arrays = self.layout.empty(rows)
+            arrays = self._layout.empty(rows)
         except (MemoryError, ValueError):  # more than there is, or than can be addressed
             raise ParameterError(
-                f"rows must fit into memory, got {rows} of {self.layout.width} numbers each; take fewer at a time"
+                f"rows must fit into memory, got {rows} of {self._layout.width} numbers each; take fewer at a time"
             ) from None
         labels, noises = list[str](), list[Noises]()
         for piece in pieces:
-            place = slice(len(labels), len(labels) + len(piece))
+            part = slice(len(labels), len(labels) + len(piece))
             for name, array in arrays.items():
-                array[place] = getattr(piece, name)
+                array[part] = getattr(piece, name)
             labels += piece.labels
             noises.append(piece.noises)
         joined = Noises.concat(noises) if noises else Noises.none(0)
         return Sketches(labels=labels, noises=joined, protocols=self.protocols, **arrays)
+
+
+def open_collection(
+    source: Any, *, limit: int = DEFAULT_LIMIT, max_work: int | None = DEFAULT_WORK
+) -> Collection:
+    """The sketches in a folder, and in all folders within it, as one collection; reads no row yet.
+
+    Files come sorted by their paths. The footer of each is checked as `al.load` checks it, and all must share one
+    space. Every file must be a sketch file, except that names beginning with "." or "_" are left out. A file that is
+    replaced, changed or removed after this is noticed when it is read, and refused.
+
+    Args:
+        source: A folder, a file, or a list of either, in their order.
+        limit: How many bytes one row group of a file may unpack to.
+        max_work: How much work their protocols may ask for together, in operations of about a nanosecond; None: no limit.
+    """
+    files = open_files("source", source, limit, max_work)
+    if len({file.identity for file in files}) != len(files):
+        raise ParameterError("source must name each file once, got one of them twice")
+    for file in files:
+        try:
+            check_same_space((*files[0].header.protocols[:1], *file.header.protocols))
+        except IncompatibleSketchesError as problem:
+            raise IncompatibleSketchesError(f"{problem} in {file.path}") from None
+    for file in files:
+        for group in range(len(file.groups)):
+            file.check_size(group)
+    return Collection(files)

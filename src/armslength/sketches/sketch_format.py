@@ -10,7 +10,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +32,7 @@ from armslength.sketches.noises import (
     Release,
     middle_of_dropped_bits,
 )
-from armslength.sketches.parquet_footer import ColumnChunk, DamagedFileError, RowGroup, unpacked_bytes
+from armslength.sketches.parquet_footer import DamagedFileError, RowGroup
 
 if TYPE_CHECKING:
     from armslength.sketches.sketches import Sketches
@@ -90,7 +90,9 @@ def write_sketch_file(path: str | os.PathLike[str], sketches: "Sketches") -> Non
     """Writes the file, whole or not at all."""
     values, noises, releases = sketches.values, sketches.noises, sketches.releases
     is_integer = values.dtype == np.int64
-    bits = _shared_dropped_bits(noises, releases) if is_integer else 0
+    dropped = {protocol.dropped_bits for protocol, _ in releases}
+    # Low bits that are zero in every row by protocol; combinations have none.
+    bits = dropped.pop() if is_integer and len(dropped) == 1 and noises.are_released.all() else 0
     width, more = values.shape[1], 0 if sketches.margins is None else sketches.margins.shape[1]
     columns = [
         pa.array(sketches.labels, pa.string()),
@@ -139,16 +141,10 @@ def list_column(values: NDArray[Any]) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), type=kind)
 
 
-def _shared_dropped_bits(noises: Noises, releases: Sequence[Release]) -> int:
-    """How many low bits are zero in every row by protocol; 0 for combinations."""
-    bits = {protocol.dropped_bits for protocol, _ in releases}
-    return bits.pop() if len(bits) == 1 and noises.are_released.all() else 0
-
-
 def _noise_column(noises: Noises, releases: Sequence[Release]) -> pa.Array:
     """For each row the list of its noises: id, coefficient, and the number of its release, which the file calls its protocol."""
-    places = {release: place for place, release in enumerate(releases)}
-    numbers = np.array([places.get(release, -1) for release in noises.releases], dtype=np.int32)
+    index = {release: number for number, release in enumerate(releases)}
+    numbers = np.array([index.get(release, -1) for release in noises.releases], dtype=np.int32)
     id_buffer = pa.py_buffer(np.ascontiguousarray(noises.ids))
     ids = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(noises.ids), [None, id_buffer])
     columns = [ids, pa.array(noises.coefficients), pa.array(numbers[noises.numbers])]
@@ -202,14 +198,16 @@ def read_header(text: bytes, path: str, budget: WorkBudget) -> FileHeader:
 
 def _check_sources(sources: Any, protocols: Sequence[Protocol]) -> None:
     """Refuses sources that no release under these protocols can have had."""
-    is_known = isinstance(sources, list) and all(each in (*SOURCES, UNKNOWN) for each in sources)
+    is_known = isinstance(sources, list) and all(source in (*SOURCES, UNKNOWN) for source in sources)
     if not is_known or len(sources) != len(protocols):
         raise DamagedFileError("must say of each protocol what was released, got something else")
     pairs = list(zip(protocols, sources, strict=True))
     if any(source == "events" and protocol.contribution is None for protocol, source in pairs):
         raise DamagedFileError("must have a contribution in every protocol of an event table, got none")
     for name in ("max_norm", "margins"):
-        if any(source in ("rows", "stream") and getattr(each, name) is not None for each, source in pairs):
+        if any(
+            source in ("rows", "stream") and getattr(protocol, name) is not None for protocol, source in pairs
+        ):
             raise DamagedFileError(
                 f"must be of an event table under a protocol with {name}, got something else"
             )
@@ -229,7 +227,7 @@ def check_columns(schema: pa.Schema, header: FileHeader) -> Layout:
             break
     else:
         raise DamagedFileError("must have the columns of a sketch file, got others")
-    if bits and (not layout.is_integer or any(each.dropped_bits != bits for each in protocols)):
+    if bits and (not layout.is_integer or any(protocol.dropped_bits != bits for protocol in protocols)):
         raise DamagedFileError("must drop the bits that its protocols say, got others")
     if has_totals and not all(protocol.total_share for protocol in protocols):
         raise DamagedFileError("must have totals only where its protocols release them, got others")
@@ -247,17 +245,12 @@ def margin_width(protocols: Sequence[Protocol]) -> int:
 def check_size(groups: Sequence[RowGroup], layout: Layout, limit: int) -> None:
     """Refuses row groups that do not fit together, or would unpack to more than `limit` bytes, by the footer alone."""
     announced = entries = terms = 0
-    # The columns that Parquet stores, by the name of ours that they are of, and how many numbers each row has there.
-    widths = [
-        (b"label", 1),
-        (b"values", layout.width),
-        *[(b"noise", None)] * 3,
-        (b"offset", 1),
-        (b"in_clear", 1),
-    ]
-    widths += [(b"total", 1)] * layout.has_totals + [(b"margins", layout.margin_width)] * (
-        layout.margin_width > 0
-    )
+    # The columns that Parquet stores, and how many numbers each row has there; the fields of a noise are columns of their own.
+    widths: list[tuple[bytes, int | None]] = []
+    for field in layout.schema:
+        is_noise = field.name == "noise"
+        width = None if is_noise else getattr(field.type, "list_size", 1)
+        widths += [(field.name.encode(), width)] * (len(_TERM) if is_noise else 1)
     for group in groups:
         if [column.path[0] for column in group.columns] != [name for name, _ in widths]:
             raise DamagedFileError("must have the columns of a sketch file, got others")
@@ -271,13 +264,6 @@ def check_size(groups: Sequence[RowGroup], layout: Layout, limit: int) -> None:
         terms += noises
     if max(announced, _BYTES_OF_AN_ENTRY * entries, _BYTES_OF_A_TERM * terms) > limit:
         raise DamagedFileError(f"must unpack to at most {limit} bytes, got more; raise limit if you trust it")
-
-
-def check_pages(file: BinaryIO, columns: Sequence[ColumnChunk]) -> None:
-    """Refuses columns that would unpack to more than the footer says, which is what was compared with the limit."""
-    for column in columns:
-        if unpacked_bytes(file, column) > column.unpacked:
-            raise DamagedFileError("must unpack to what its footer says, got more")
 
 
 def read_columns(table: pa.Table, header: FileHeader) -> dict[str, Any]:
@@ -354,7 +340,7 @@ def _read_noises(table: pa.Table, releases: tuple[Release, ...]) -> Noises:
     # What dropping bits took away is known: an offset may differ from it by the rounding of sums alone.
     middles = np.array([middle_of_dropped_bits(protocol) for protocol, _ in releases])[numbers]
     weights = (coefficients * middles, sizes * middles)
-    expected, largest = (np.bincount(noises.rows, each, minlength=len(noises)) for each in weights)
+    expected, largest = (np.bincount(noises.rows, weight, minlength=len(noises)) for weight in weights)
     if not ((np.abs(offsets) <= _LARGEST_NUMBER) & (np.abs(offsets - expected) <= 1e-9 * largest)).all():
         raise ValueError("offset")
     return noises
@@ -362,11 +348,11 @@ def _read_noises(table: pa.Table, releases: tuple[Release, ...]) -> Noises:
 
 def digests_text(header: bytes, groups: Iterable[pa.Table]) -> bytes:
     """SHA-256 of the header of a file and of each column of each row group: shows careless edits, not forgers, who compute it anew."""
-    listed = list(groups)
+    tables = list(groups)
     digests = {
         "head": hashlib.sha256(header).hexdigest(),
-        "rows": [group.num_rows for group in listed],
-        "groups": list(map(_column_digests, listed)),
+        "rows": [table.num_rows for table in tables],
+        "groups": list(map(_column_digests, tables)),
     }
     return canonical_json(digests)
 
@@ -383,7 +369,7 @@ def read_digests(schema: pa.Schema, header: bytes, group_rows: Sequence[int]) ->
     match fields:
         case {"head": head, "rows": list(rows), "groups": list(groups)} if len(fields) == 3:
             expected = hashlib.sha256(header).hexdigest(), list(group_rows), len(group_rows)
-            if (head, rows, len(groups)) == expected and all(isinstance(each, dict) for each in groups):
+            if (head, rows, len(groups)) == expected and all(isinstance(group, dict) for group in groups):
                 return groups
     raise DamagedFileError(_EDITED)
 

@@ -18,7 +18,7 @@ from armslength.protocol.protocol import Protocol
 from armslength.protocol.schema import differences
 from armslength.results import Result
 from armslength.sketches.noises import LARGEST_FACTOR, SMALLEST_FACTOR, SOURCES, UNKNOWN, Noises, Release
-from armslength.sketches.sketch_format import list_column, write_sketch_file
+from armslength.sketches.sketch_format import list_column, margin_width, write_sketch_file
 
 _COORDINATES_IN_REPR = 3
 
@@ -73,44 +73,46 @@ class SketchRows:
                 raise ParameterError("a slice must be of row numbers, got labels; name all labels in a list")
             return self.rows(range(count)[chosen])
         try:
-            listed = np.asarray(chosen)
+            array = np.asarray(chosen)
         except ValueError:  # lists of different lengths
-            listed = np.empty((0, 0))
-        if listed.dtype == np.bool_ and listed.shape == (count,):
-            return self.rows(np.flatnonzero(listed).tolist())
-        keys = np.atleast_1d(listed).tolist()
-        if keys and listed.ndim <= 1 and all(isinstance(key, str) for key in keys):
-            return self.rows(self._numbers_of(keys))
-        is_numbers = listed.ndim <= 1 and (not keys or listed.dtype.kind in "iu")
+            array = np.empty((0, 0))
+        if array.dtype == np.bool_ and array.shape == (count,):
+            return self.rows(np.flatnonzero(array).tolist())
+        keys = np.atleast_1d(array).tolist()
+        if keys and array.ndim <= 1 and all(isinstance(key, str) for key in keys):
+            return self.rows(self._row_numbers(keys))
+        is_numbers = array.ndim <= 1 and (not keys or array.dtype.kind in "iu")
         if not is_numbers or not all(-count <= key < count for key in keys):
             rule = f"rows must be numbers below {count}, a slice, a label or labels"
             raise ParameterError(f"{rule}, got {short_repr(chosen)}")
         return self.rows([key % count for key in keys])
 
-    def _numbers_of(self, labels: list[str]) -> list[int]:
+    def _row_numbers(self, labels: list[str]) -> list[int]:
         """The number of the one row that has each label."""
-        places: dict[str, list[int]] = {label: [] for label in labels}
+        rows_by_label: dict[str, list[int]] = {label: [] for label in labels}
         for row, label in enumerate(self.each_label()):
-            if label in places:
-                places[label].append(row)
-        for label, rows in places.items():
+            if label in rows_by_label:
+                rows_by_label[label].append(row)
+        for label, rows in rows_by_label.items():
             name = short_repr(label)
             if not rows:
-                raise ParameterError(f"label must be that of a row, got {name}{self._known_labels(label)}")
+                raise ParameterError(
+                    f"label must be that of a row, got {name}{self._label_suggestion(label)}"
+                )
             if len(rows) > 1:
                 raise ParameterError(
                     f"label must be that of one row, got {name}, which {len(rows)} rows have: "
                     f"numbers {', '.join(map(str, rows[:8]))}{', …' if len(rows) > 8 else ''}"
                 )
-        return [places[label][0] for label in labels]
+        return [rows_by_label[label][0] for label in labels]
 
-    def _known_labels(self, label: str) -> str:
+    def _label_suggestion(self, label: str) -> str:
         """For a message: what may be meant by a label that no row has."""
         labels = list(islice(self.each_label(), 10_000))
-        by_letters = {each.casefold(): each for each in labels}
-        near = [repr(by_letters[each]) for each in get_close_matches(label.casefold(), by_letters, 3)]
-        if near:
-            return f"; did you mean {' or '.join(near)}?"
+        by_casefold = {known.casefold(): known for known in labels}
+        close = [repr(by_casefold[match]) for match in get_close_matches(label.casefold(), by_casefold, 3)]
+        if close:
+            return f"; did you mean {' or '.join(close)}?"
         return f"; there are {', '.join(map(repr, labels[:8]))}{', …' if len(self) > 8 else ''}"
 
 
@@ -166,12 +168,12 @@ class Sketches(SketchRows, Result):
     @property
     def releases(self) -> tuple[Release, ...]:
         """What all rows were released as: each protocol with each source ("events", "rows" or "stream") under it; "unknown" for one without rows."""
-        present = {self.noises.releases[each] for each in np.unique(self.noises.numbers).tolist()}
+        present = {self.noises.releases[number] for number in np.unique(self.noises.numbers).tolist()}
         # A protocol that has no noise here (all of its rows were left out) still stands in the file.
         return tuple(
             (protocol, source)
             for protocol in self.protocols
-            for source in [each for each in SOURCES if (protocol, each) in present] or [UNKNOWN]
+            for source in [known for known in SOURCES if (protocol, known) in present] or [UNKNOWN]
         )
 
     def __len__(self) -> int:
@@ -191,7 +193,7 @@ class Sketches(SketchRows, Result):
         numbers = ((self.values, other.values), (self.totals, other.totals), (self.margins, other.margins))
         return (
             self.values.dtype == other.values.dtype
-            and all(np.array_equal(mine, theirs) for mine, theirs in numbers)  # type: ignore[arg-type]  # None equals None
+            and all(np.array_equal(left, right) for left, right in numbers)  # type: ignore[arg-type]  # None equals None
             and (self.labels, self.protocols) == (other.labels, other.protocols)
             and self.noises == other.noises
         )
@@ -203,14 +205,14 @@ class Sketches(SketchRows, Result):
     def rows(self, numbers: Sequence[int]) -> "Sketches":
         """Rows by number, in this order; one may come more than once."""
         chosen = list(numbers)
-        return self._part(chosen, [self.labels[row] for row in chosen])
+        return self._select(chosen, [self.labels[row] for row in chosen])
 
     def span(self, start: int, stop: int) -> "Sketches":
         """Consecutive rows; values are shared, not copied."""
         part = slice(start, stop)
-        return self._part(part, self.labels[part])
+        return self._select(part, self.labels[part])
 
-    def _part(self, rows: Any, labels: Sequence[str]) -> "Sketches":
+    def _select(self, rows: Any, labels: Sequence[str]) -> "Sketches":
         return _combined([self], labels, self.noises.take(rows), lambda numbers: numbers[rows])
 
     def blocks(self, rows: int, first: int = 0) -> "Iterator[Sketches]":
@@ -263,7 +265,7 @@ class Sketches(SketchRows, Result):
         names = (f"{a} {symbol} {b}" for a, b in zip(left.labels, right.labels, strict=True))
         labels = [name.encode()[:LONGEST_LABEL].decode(errors="ignore") for name in names]
         noises = left.noises.plus(right.noises, sign)
-        return _combined([left, right], labels, noises, lambda ours, theirs: ours + sign * theirs)
+        return _combined([left, right], labels, noises, lambda first, second: first + sign * second)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes one Parquet file, whole or not at all, with the release card in its metadata."""
@@ -291,19 +293,19 @@ class Sketches(SketchRows, Result):
         table = table.select([name for name in table.column_names if name not in ("values", "margins")])
         if self.margins is not None:
             table = table.append_column("people", pa.array(self.margins[:rows, -1]))
-        for place in range(min(self.values.shape[1], _COORDINATES_IN_REPR)):
-            table = table.append_column(f"values[{place}]", pa.array(self.values[:rows, place]))
+        for column in range(min(self.values.shape[1], _COORDINATES_IN_REPR)):
+            table = table.append_column(f"values[{column}]", pa.array(self.values[:rows, column]))
         return table, len(self)
 
 
 def concat(parts: Sequence[Sketches]) -> Sketches:
     """All rows of all parts, in order; they must share one space."""
-    listed = list(parts)
-    if not listed or not all(isinstance(part, Sketches) for part in listed):
+    parts = list(parts)
+    if not parts or not all(isinstance(part, Sketches) for part in parts):
         raise ParameterError("concat must get a list of sketches, got something else")
-    labels = [label for part in listed for label in part.labels]
-    noises = Noises.concat([part.noises for part in listed])
-    return _combined(listed, labels, noises, lambda *numbers: np.concatenate(numbers))
+    labels = [label for part in parts for label in part.labels]
+    noises = Noises.concat([part.noises for part in parts])
+    return _combined(parts, labels, noises, lambda *numbers: np.concatenate(numbers))
 
 
 def sum_rows(sketches: Sketches, label: str) -> Sketches:
@@ -322,20 +324,13 @@ def _combined(
     protocols = tuple(protocol for part in parts for protocol in part.protocols)
     check_same_space(protocols)
     values, totals, margins = (
-        [each for each in arrays if each is not None]
+        [array for array in arrays if array is not None]
         for arrays in zip(*((part.values, part.totals, part.margins) for part in parts), strict=True)
     )
-    # A part with margins has them from all of its protocols.
-    shared = parts[0].protocols[0].margins
-    has_margins = len(margins) == len(parts) and all(part.protocols[0].margins == shared for part in parts)
-    return Sketches(
-        combine(*values),
-        labels,
-        noises,
-        protocols,
-        combine(*totals) if len(totals) == len(parts) else None,
-        combine(*margins) if has_margins else None,
-    )
+    has_totals = len(totals) == len(parts)
+    has_margins = len(margins) == len(parts) and margin_width(protocols) > 0
+    numbers = (combine(*totals) if has_totals else None, combine(*margins) if has_margins else None)
+    return Sketches(combine(*values), labels, noises, protocols, *numbers)
 
 
 def check_same_space(protocols: Sequence[Protocol]) -> None:

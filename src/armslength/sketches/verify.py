@@ -4,10 +4,7 @@ import os
 import secrets
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
-
-from scipy.sparse import csc_array
 
 from armslength.errors import ArmslengthError, ParameterError, plural, printable
 from armslength.laws import Law
@@ -21,10 +18,10 @@ from armslength.protocol.schema import differences
 from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
 from armslength.sketches.card import release_card
 from armslength.sketches.plausibility import implausible, tested_rows
-from armslength.sketches.sketch_file import DEFAULT_LIMIT, SketchFile, open_whole, read_files
+from armslength.sketches.sketch_file import DEFAULT_LIMIT, Collection, SketchFile
 from armslength.sketches.sketch_format import margin_width
 from armslength.sketches.sketches import Sketches
-from armslength.transforms.transform import Transform
+from armslength.transforms.transform import Transform, largest_column_norms
 from armslength.version import __version__
 
 HOLDS, FAILS, NOT_CHECKED = "holds", "fails", "not checked"
@@ -89,10 +86,11 @@ def verify(
     opened = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger(ledger, read_only=True)
     name, budget = printable(os.fspath(path)), WorkBudget(max_work)
     try:
-        file = open_whole(path, limit, {}, budget)
+        file = SketchFile.open(path, limit, {}, budget)
+        file.check_size()
         transform = file.header.protocols[0].transform
         budget.charge(transform.columns_work(_column_count(transform)), name)  # of `check_matrix`
-        sketches = read_files([file])
+        sketches = Collection([file]).all_rows()
     except ArmslengthError as problem:
         return Verification(name, (Check("file", FAILS, str(problem)),))
     rows = plural(file.rows, "row")
@@ -160,7 +158,8 @@ def _check_agreement(sketches: Sketches, protocol: Protocol | None) -> Check:
     if sketches.protocols == (protocol,):
         return Check("agreement", HOLDS, f"released under the protocol {protocol.fingerprint}")
     expected = protocol.document()
-    differing = {name for each in sketches.protocols for name in differences(expected, each.document())}
+    documents = [other.document() for other in sketches.protocols]
+    differing = {name for document in documents for name in differences(expected, document)}
     words = f"released under another protocol: different {', '.join(sorted(differing))}"
     return Check("agreement", FAILS, words)
 
@@ -176,9 +175,8 @@ def _check_ledger(sketches: Sketches, ledger: Ledger | None) -> Check:
     expected = ledger_entry(sketches.protocol, "", release_label(sketches.labels))
     under = [entry for entry in ledger.entries() if entry.protocol == expected.protocol]
     # All that is public about the release agrees: everything but what only the ledger knows.
-    same = [
-        each for each in under if replace(each, population="", version=expected.version, time="") == expected
-    ]
+    public = {"population": "", "version": expected.version, "time": ""}
+    same = [entry for entry in under if replace(entry, **public) == expected]
     if same:
         populations = ", ".join(sorted({entry.population for entry in same}))
         return Check("ledger", HOLDS, f"charged to {printable(populations)}")
@@ -191,8 +189,8 @@ def _check_ledger(sketches: Sketches, ledger: Ledger | None) -> Check:
 
 def _column_count(transform: Transform) -> int:
     """How many columns of the matrix are rebuilt."""
-    most = max(1, min(_MOST_COLUMNS, _MOST_ENTRIES // transform.sketch_dim))
-    return most if transform.input_dim is None else min(most, transform.input_dim)
+    limit = max(1, min(_MOST_COLUMNS, _MOST_ENTRIES // transform.sketch_dim))
+    return limit if transform.input_dim is None else min(limit, transform.input_dim)
 
 
 def check_matrix(protocol: Protocol) -> Check:
@@ -206,15 +204,7 @@ def check_matrix(protocol: Protocol) -> Check:
         items = [secrets.token_hex(8) if is_text else secrets.randbits(62) for _ in range(count)]
     elif not every:
         items = [secrets.randbelow(transform.input_dim) for _ in range(count)]
-    columns: Any = transform.columns(items)
-    magnitudes = abs(columns)
-    l1 = int(magnitudes.sum(axis=0).max())
-    if int(magnitudes.max()) ** 2 * transform.sketch_dim < 2**63:
-        l2_squared = int((magnitudes * magnitudes).sum(axis=0).max())
-    else:  # as Python's integers: entries of a matrix that somebody brings have squares beyond 64 bits
-        entries = csc_array(columns)
-        each_column = (entries.data[start:end].tolist() for start, end in pairwise(entries.indptr))
-        l2_squared = max(sum(entry**2 for entry in column) for column in each_column)
+    l1, l2_squared = largest_column_norms(transform.columns(items))
     stated = transform.l1_sensitivity, transform.l2_sensitivity_squared
     which = f"all {plural(count, 'column')}" if every else f"{plural(count, 'column')} chosen at random"
     words = (

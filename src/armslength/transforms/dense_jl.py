@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from armslength._numba import Int64s, Integers
 from armslength.checks import one_of
-from armslength.randomness.sampling import SymmetricTable, achlioptas_table, normal_table
+from armslength.randomness.sampling import ACHLIOPTAS_TABLE, NORMAL_TABLE, SIGN_TABLE, SymmetricTable
 from armslength.randomness.seeds import Stream, fresh_seed
 from armslength.threads import cached_attribute
 from armslength.transforms import work_units as work
@@ -21,11 +21,11 @@ from armslength.transforms.transform import (
     Transform,
     block_rows,
     check_dense_size,
+    largest_column_norms,
     set_checked,
 )
 
 CONSTRUCTIONS = ("dense", "sparse")
-_PLUS_MINUS_ONE = SymmetricTable((2**63,))
 _KEPT_ENTRIES = 1 << 28  # 256 MB of bytes stay in memory; beyond that columns are made again as needed
 _ENTRIES_AT_ONCE = 1 << 22
 
@@ -51,9 +51,11 @@ class IndependentEntries(Transform):
     def _table(self) -> SymmetricTable:
         """The law of an entry."""
 
-    @abstractmethod
     def _make_columns(self, first: int, count: int) -> NDArray[np.int8]:
         """Columns first … first+count−1 of A, each as a row."""
+        k = self.sketch_dim
+        words = Stream(self.seed, f"{self.name} entries").words(first * k, count * k)
+        return self._table.values(words).reshape(count, k)
 
     @property
     def scale_squared(self) -> Fraction:
@@ -68,12 +70,10 @@ class IndependentEntries(Transform):
     @cached_attribute
     def column_norms(self) -> tuple[int, int]:
         """(Δ₁, Δ₂²), by a scan of all columns."""
-        l1, l2_squared = 0, 0
-        for _, columns in self._parts():
-            magnitudes = np.abs(columns.astype(np.int64))
-            l1 = max(l1, int(magnitudes.sum(axis=1).max()))
-            l2_squared = max(l2_squared, int((magnitudes**2).sum(axis=1).max()))
-        return l1, l2_squared
+        l1, l2_squared = zip(
+            *(largest_column_norms(columns.T.astype(np.int64)) for _, columns in self._parts()), strict=True
+        )
+        return max(l1), max(l2_squared)
 
     @cached_attribute
     def operator_norm_squared(self) -> Fraction:
@@ -173,15 +173,7 @@ class GaussianJL(IndependentEntries):
     """
 
     name: ClassVar[str] = "GaussianJL"
-
-    @property
-    def _table(self) -> SymmetricTable:
-        return normal_table()
-
-    def _make_columns(self, first: int, count: int) -> NDArray[np.int8]:
-        k = self.sketch_dim
-        words = Stream(self.seed, "GaussianJL entries").words(first * k, count * k)
-        return self._table.values(words).reshape(count, k)
+    _table = NORMAL_TABLE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,7 +200,7 @@ class SignJL(IndependentEntries):
 
     @property
     def _table(self) -> SymmetricTable:
-        return _PLUS_MINUS_ONE if self.construction == "dense" else achlioptas_table()
+        return SIGN_TABLE if self.construction == "dense" else ACHLIOPTAS_TABLE
 
     @cached_attribute
     def column_norms(self) -> tuple[int, int]:
@@ -225,12 +217,11 @@ class SignJL(IndependentEntries):
         return 0 if self.construction == "dense" else super().scan_work
 
     def _make_columns(self, first: int, count: int) -> NDArray[np.int8]:
-        start, size = first * self.sketch_dim, count * self.sketch_dim
-        if self.construction == "dense":
-            entries = 1 - 2 * Stream(self.seed, "SignJL signs").bits(start, size).astype(np.int8)
-        else:
-            entries = self._table.values(Stream(self.seed, "SignJL entries").words(start, size))
-        return entries.reshape(count, self.sketch_dim)
+        if self.construction == "sparse":
+            return super()._make_columns(first, count)
+        k = self.sketch_dim
+        bits = Stream(self.seed, "SignJL signs").bits(first * k, count * k)
+        return (1 - 2 * bits.astype(np.int8)).reshape(count, k)
 
 
 def add_product(rows: Integers, columns: NDArray[np.int8], largest: int, product: Int64s) -> None:

@@ -1,5 +1,7 @@
-"""HadamardJL: k rows of a Hadamard matrix with random signs, without replacement (the SRHT)."""
+"""Transforms that begin with a Hadamard matrix: HadamardJL samples its rows (the SRHT), FastJL is P·H·D of Ailon & Chazelle."""
 
+import math
+import threading
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,17 +13,26 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from armslength._numba import Int64s, kernel
+from armslength.checks import number
 from armslength.errors import ParameterError
-from armslength.randomness.sampling import uniform_sample
+from armslength.laws import Cumulants
+from armslength.randomness.sampling import SymmetricTable, sparse_normal_table, uniform_sample
 from armslength.randomness.seeds import Stream, fresh_seed
-from armslength.threads import cached_attribute, for_blocks
+from armslength.threads import available_threads, cached_attribute, for_blocks
 from armslength.transforms import work_units as work
-from armslength.transforms.integer_rows import integer_rows
-from armslength.transforms.transform import Transform, set_checked
+from armslength.transforms.integer_rows import Rows, integer_rows
+from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
+from armslength.transforms.transform import ProductCoefficients, Transform, check_dense_size, set_checked
 
 LARGEST_PADDED_DIM = 2**28  # a padded row of int64 is 2 GB
 LARGEST_SCANNED_DIM = 2**25  # five such rows are held when a matrix is scanned: 1.3 GB
 _STEP_ENTRIES = 1 << 17  # of H·D·x that a thread holds at a time: 1 MB stays in its cache
+DEFAULT_ENTRIES_PER_ROW = 48  # ln²(1/β) at β = 1e-3, the paper's q·d
+_WORDS_AT_ONCE = 1 << 20
+_SCANNED_BYTES = 1 << 30  # what threads may hold together while they scan, if it is not a single one
+_NOISED_ENTRIES = 1 << 21  # of H·D·x that get noise at a time
+_WALSH_STEP = 7  # tenths of a unit of work, for each entry and doubling
+LARGEST_PUBLISHED = 2**25  # entries of P that are not zero; 80 bytes each while P is made
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,19 +57,19 @@ class HadamardStep(Transform):
         """d': input_dim padded to a power of two."""
         return padded_dimension(self.input_dim)
 
-    def apply(self, X: Any, *, threads: int | None = None) -> Int64s:
-        """X·Aᵀ modulo 2^64 as an n x k array: exact integers, **not private**."""
-        rows = integer_rows(X, self.input_dim)
-        return self._multiply(rows.block, np.empty((rows.count, self.sketch_dim), dtype=np.int64), threads)
+    def _project(self, rows: Rows, start: int, stop: int) -> Int64s:
+        return self.last_step(self.hadamard_step(rows.block(start, stop), 1))
 
     def multiply_floats(self, X: Any) -> NDArray[np.float64]:
         """X·Aᵀ in float64 as a new n x k array, **not private**; one row at a time, so that none sees another."""
-        is_sparse = sparse.issparse(X)
+        product, is_sparse = np.empty((X.shape[0], self.sketch_dim)), sparse.issparse(X)
 
-        def block(start: int, stop: int) -> NDArray[np.floating]:
-            return X[start:stop].toarray() if is_sparse else np.ascontiguousarray(X[start:stop])
+        def project(start: int, stop: int) -> None:
+            rows = X[start:stop].toarray() if is_sparse else np.ascontiguousarray(X[start:stop])
+            product[start:stop] = self.last_step(self.hadamard_step(rows, 1))
 
-        return self._multiply(block, np.empty((X.shape[0], self.sketch_dim)), None)
+        for_blocks(len(product), self._rows_at_once, project)
+        return product
 
     def hadamard_step(self, rows: NDArray[Any], threads: int | None = None) -> NDArray[Any]:
         """H·D·x for each row, n x d': int64 modulo 2^64, or float64. **Not private**."""
@@ -71,15 +82,6 @@ class HadamardStep(Transform):
 
         for_blocks(len(rows), self._rows_at_once, transform, threads)
         return hadamard
-
-    def _multiply(
-        self, block: Callable[[int, int], NDArray[Any]], product: NDArray[Any], threads: int | None
-    ) -> NDArray[Any]:
-        def project(start: int, stop: int) -> None:
-            product[start:stop] = self.last_step(self.hadamard_step(block(start, stop), 1))
-
-        for_blocks(len(product), self._rows_at_once, project, threads)
-        return product
 
     @property
     def _rows_at_once(self) -> int:
@@ -129,8 +131,8 @@ class HadamardJL(HadamardStep):
     @property
     def left_out(self) -> int | None:
         """Rows of H that are not in the sample, where those are the fewer."""
-        rest = self.padded_dim - self.sketch_dim
-        return rest if rest < self.sketch_dim else None
+        others = self.padded_dim - self.sketch_dim
+        return others if others < self.sketch_dim else None
 
     def columns_work(self, count: int) -> int:
         """The sampled rows and the signs, then each entry."""
@@ -156,6 +158,250 @@ class HadamardJL(HadamardStep):
     @cached_attribute
     def _sample(self) -> Int64s:
         return uniform_sample(self.seed, "HadamardJL rows", self.sketch_dim, self.padded_dim)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FastJL(HadamardStep):
+    """The fast Johnson-Lindenstrauss transform: A = P·H·D, P sparse rounded-normal integers.
+
+    d' is input_dim padded to a power of two, q the density of P, κ the kurtosis of an entry of P (about
+    3/q), c² = 1/(k·d'·E[P²]).
+
+    Guarantee: E‖Sz‖² = ‖z‖² and Var‖Sz‖² = (1/k)[2‖z‖₂⁴ + ((κ−3)/d')(3‖z‖₂⁴ − 2‖z‖₄⁴)] over the seed.
+    Sensitivities are exact: the published matrix is scanned once, on first use, in O(k·d'·log d').
+    Reference: paper, lemma FJLT-LPP; errata 6 and 14.
+
+    Args:
+        input_dim: How many coordinates.
+        sketch_dim: k, the size of the sketch.
+        seed: The public seed, a string that all parties share; None makes a fresh one.
+        density: q, the share of P that is not zero, rounded up to a multiple of 2^−32; None takes 48/d'.
+    """
+
+    name: ClassVar[str] = "FastJL"
+    noise_sites: ClassVar[tuple[str, ...]] = ("output", "input")
+
+    density: float = None  # type: ignore[assignment]  # None is replaced by the default below
+
+    def __post_init__(self) -> None:
+        set_checked(self, largest_input=LARGEST_SCANNED_DIM)
+        check_dense_size(self.padded_dim, self.sketch_dim)
+        share: Any = self.density
+        if share is None:
+            share = min(1.0, DEFAULT_ENTRIES_PER_ROW / self.padded_dim)
+        density = number("density", share, above=0.0, at_most=1.0)
+        # ⌈q·2^32⌉ / 2^32: every step is exact in float64
+        object.__setattr__(self, "density", math.ceil(density * 2**32) / 2**32)
+
+    @property
+    def _table(self) -> SymmetricTable:
+        return sparse_normal_table(int(self.density * 2**32))
+
+    @property
+    def scale_squared(self) -> Fraction:
+        """c² = 1/(k·d'·E[P²])."""
+        return 1 / (self.sketch_dim * self.padded_dim * self._table.second_moment)
+
+    @cached_attribute
+    def column_norms(self) -> tuple[int, int]:
+        """(Δ₁, Δ₂²), by a scan of all columns of P·H; the signs of D change neither."""
+        by_row = self._published
+        # An entry of P·H is at most Σ|P| over its row, and a column's Σ entry² at most k·that²: int64 must hold it.
+        largest = int(abs(by_row).sum(axis=1).max())
+        if self.sketch_dim * largest**2 >= 2**63:
+            raise ParameterError(
+                "FastJL must have a smaller density, sketch_dim or input_dim, got too many large entries"
+            )
+        starts, columns = by_row.indptr.astype(np.int64), by_row.indices.astype(np.int64)
+        totals = np.zeros((2, self.input_dim), dtype=np.int64)
+        lock = threading.Lock()
+
+        def add(start: int, stop: int) -> None:
+            part = np.zeros_like(totals)
+            column_norms_of_walsh(starts[start : stop + 1], columns, by_row.data, self.padded_dim, *part)
+            with lock:
+                totals[...] += part
+
+        threads = min(available_threads(), max(1, _SCANNED_BYTES // (24 * self.padded_dim)))
+        for_blocks(self.sketch_dim, max(1, self.sketch_dim // 16), add, threads)
+        return int(totals[0].max()), int(totals[1].max())
+
+    @cached_attribute
+    def operator_norm_squared(self) -> Fraction:
+        """‖A‖² ≤ d'·‖P‖², by a proved bound for the published P: H·D stretches every vector by √d'."""
+        in_a_column = max(1.0, self.density * self.sketch_dim)
+        check_gram_size(self.sketch_dim, self.padded_dim * in_a_column**2)
+        return self.padded_dim * operator_norm_bound([self._published.tocsc()], self.sketch_dim)
+
+    def sensitivity_squared(self, norm: str, site: str) -> Fraction | int:
+        """On the input d': H·D stretches every vector by √d' exactly."""
+        return self.padded_dim if site == "input" else super().sensitivity_squared(norm, site)
+
+    @property
+    def scan_work(self) -> int:
+        """P, and the Hadamard transform of each of its rows."""
+        size = self.sketch_dim * self.padded_dim
+        return self._published_work + size * (2 + _WALSH_STEP * (self.padded_dim.bit_length() - 1) // 10)
+
+    @property
+    def operator_norm_work(self) -> int:
+        """P, its Gram matrix, and the proofs of its bound."""
+        return self._published_work + self._gram_work + work.proof_work(self.sketch_dim)
+
+    @property
+    def traces_work(self) -> int:
+        """What `gram_traces` cost to compute: P, its Gram matrix, and the square of that."""
+        return self._published_work + self._gram_work + work.dense_gram_work(self.sketch_dim, self.sketch_dim)
+
+    def columns_work(self, count: int) -> int:
+        """P and the signs; then, for each column, Hadamard entries and their product with P."""
+        stored = self._stored_entries
+        column = stored + 4 * min(stored, self.padded_dim) + 5 * self.sketch_dim
+        return self._published_work + work.STORED_ENTRY * stored + work.SIGN * self.input_dim + count * column
+
+    @property
+    def _stored_entries(self) -> int:
+        """How many entries of P are not zero, on average over seeds."""
+        return math.ceil(self.density * self.padded_dim * self.sketch_dim)
+
+    @property
+    def _published_work(self) -> int:
+        return work.DRAWN_ENTRY * self.sketch_dim * self.padded_dim + work.STORED_ENTRY * self._stored_entries
+
+    @property
+    def _gram_work(self) -> int:
+        """The products of entries in one column of P."""
+        products = self._stored_entries * (1 + math.ceil(self.density * self.sketch_dim))
+        k = self.sketch_dim
+        return work.FULL_PRODUCT * products + work.GRAM_ENTRY * k**2 + work.SIGN * self.padded_dim
+
+    @property
+    def variance_coefficients(self) -> tuple[float, float]:
+        """a = (2 + 3g)/k and b = 2g/k, with g = (κ−3)/d'."""
+        k, g = self.sketch_dim, self._excess
+        return float((2 + 3 * g) / k), float(2 * g / k)
+
+    @property
+    def _excess(self) -> Fraction:
+        """g = (κ−3)/d', exactly."""
+        return (self._table.kurtosis - 3) / self.padded_dim
+
+    def variance_curve(self, noise: Cumulants, site: str) -> tuple[float, float, float]:
+        """On the input: noise N after the Hadamard step, y = HDz + N, estimate c²(‖Py‖² − κ₂‖P‖²_F) with the published P.
+
+        With g = (κ−3)/d' and v(D) = (4κ₂D + κ₄ + 2κ₂²)/d', which is Var‖y‖²/d'²:
+        V = (1/k)[2(D+κ₂)² + 2v + g(3D² + 6κ₂D + κ₄ + 3κ₂²) − (κ−1)κ₂(2D+κ₂)/d'] + v.
+        The last term of the bracket is what subtracting the published ‖P‖²_F, instead of its mean, takes away.
+        Reference: errata 5 and 6.
+        """
+        if site == "output":
+            return super().variance_curve(noise, site)
+        k, d, g, k2, k4 = self.sketch_dim, self.padded_dim, float(self._excess), noise.k2, noise.k4
+        v_linear, v_constant = 4 * k2 / d, (k4 + 2 * k2**2) / d
+        saved = (float(self._table.kurtosis) - 1) * k2 / d
+        b = (4 * k2 + 2 * v_linear + 6 * g * k2 - 2 * saved) / k + v_linear
+        c = (2 * k2**2 + 2 * v_constant + g * (k4 + 3 * k2**2) - saved * k2) / k + v_constant
+        return (2 + max(3 * g, g)) / k, b, c
+
+    def noise_bias(self, k2: NDArray[np.float64], site: str) -> NDArray[np.float64]:
+        """On the input κ₂‖P‖²_F."""
+        return k2 * int((self._published.data**2).sum()) if site == "input" else super().noise_bias(k2, site)
+
+    def null_law(self, noise: Cumulants, site: str) -> tuple[int, float] | None:
+        """On the input, for the published P: NᵀGN with G = PᵀP has the cumulants of Σλᵢχ²₁, λ the eigenvalues of P·Pᵀ.
+
+        Its skewness is that of a chi-square law with (Σλ²)³/(Σλ³)² degrees of freedom.
+        """
+        if site == "output":
+            return None
+        second, third, diagonal = self.gram_traces
+        return max(1, int(second**3 / third**2)), 2 * noise.k2**2 * second + noise.k4 * diagonal
+
+    def product_coefficients(self, site: str) -> ProductCoefficients:
+        """On the input the projection sees data and noise together."""
+        k, d, g = self.sketch_dim, self.padded_dim, float(self._excess)
+        norms, inner = (1 + g) / k, (1 + 2 * g) / k
+        if site == "output":
+            return super().product_coefficients(site)._replace(norms=norms, inner=inner)
+        own_variance = (1 / k + 1) / d  # of ⟨y, y'⟩, by itself and through P
+        own = norms + own_variance
+        return ProductCoefficients(norms, inner, own, own, inner + own_variance, g / k + own_variance)
+
+    @cached_attribute
+    def gram_traces(self) -> tuple[float, float, float]:
+        """tr((PPᵀ)²), tr((PPᵀ)³) and Σ(PᵀP)ⱼⱼ² of the published P: what noise on the input becomes."""
+        by_row = self._published.astype(np.float64)
+        gram = (by_row @ by_row.T).toarray()
+        squared = gram @ gram
+        norms = np.asarray((by_row.multiply(by_row)).sum(axis=0)).ravel()
+        return float((gram * gram).sum()), float((squared * gram).sum()), float((norms**2).sum())
+
+    def setup_operations(self, norm: str, site: str) -> dict[str, int]:
+        """For noise on the input also the traces of P."""
+        if site == "input":
+            return {"scan": self.scan_work, "traces": self.traces_work}
+        return super().setup_operations(norm, site)
+
+    def columns(self, items: Any) -> NDArray[np.int64]:
+        """The columns of A at these column numbers, k x len(items)."""
+        numbers = self.column_numbers(items)
+        used, restricted = self.used_columns, self._published[:, self.used_columns]
+        entries = np.empty((self.sketch_dim, len(numbers)), dtype=np.int64)
+        step = max(1, _WORDS_AT_ONCE // max(1, len(used)))
+        for first in range(0, len(numbers), step):
+            part = slice(first, first + step)
+            entries[:, part] = restricted @ hadamard_entries(used, numbers[part])
+        return entries * self._signs[numbers]
+
+    @cached_attribute
+    def used_columns(self) -> NDArray[np.int64]:
+        """The columns of P that are not all zero: those through which noise on the input can pass."""
+        return np.unique(self._published.indices).astype(np.int64)
+
+    def noised(
+        self, X: Any, add_noise: Callable[[NDArray[np.int64]], None], site: str, *, threads: int | None = None
+    ) -> NDArray[np.int64]:
+        """X·Aᵀ with noise, modulo 2^64; on the input P·(H·D·x + noise), some rows at a time."""
+        if site == "output":
+            return super().noised(X, add_noise, site, threads=threads)
+        rows = integer_rows(X, self.input_dim)
+        # Columns of the published P that are all zero would throw their noise away: none is drawn for them.
+        used = self.used_columns
+        product = np.empty((rows.count, self.sketch_dim), dtype=np.int64)
+        step = max(1, _NOISED_ENTRIES // self.padded_dim)
+        for start in range(0, rows.count, step):
+            hadamard = self.hadamard_step(rows.block(start, min(start + step, rows.count)), threads)
+            noise = np.zeros((len(hadamard), len(used)), dtype=np.int64)
+            add_noise(noise)
+            hadamard[:, used] += noise
+            product[start : start + step] = self.last_step(hadamard)
+        return product
+
+    def last_step(self, hadamard: NDArray[Any]) -> NDArray[Any]:
+        """P·y for each row y."""
+        return np.ascontiguousarray((self._published @ hadamard.T).T)
+
+    @cached_attribute
+    def _published(self) -> sparse.csr_array:
+        """P, k x d', by rows: the matrix that all parties publish and share."""
+        k = self.sketch_dim
+        # A protocol of a few bytes may ask for any density.
+        if self.density * self.padded_dim * k > LARGEST_PUBLISHED:
+            raise ParameterError(
+                f"density·input_dim·sketch_dim must be at most 2^25 for FastJL, got {self.density:g} x {self.padded_dim} x {k}"
+            )
+        stream, table = Stream(self.seed, "FastJL entries"), self._table
+        step = max(1, _WORDS_AT_ONCE // k)
+        rows, columns, values = [], [], []
+        for first in range(0, self.padded_dim, step):
+            count = min(step, self.padded_dim - first)
+            entries = table.values(stream.words(first * k, count * k)).reshape(count, k)
+            column, row = np.nonzero(entries)
+            rows.append(row)
+            columns.append(column + first)
+            values.append(entries[column, row].astype(np.int64))
+        parts = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
+        return sparse.coo_array(parts, shape=(k, self.padded_dim)).tocsr()
 
 
 def padded_dimension(input_dim: int) -> int:
@@ -226,9 +472,9 @@ def column_norms_of_walsh(
 ) -> None:
     """Adds |entry| and entry² of each column of P·H to l1 and l2_squared, row by row of P."""
     row = np.empty(padded_dim, dtype=np.int64)
-    for number in range(len(starts) - 1):
+    for i in range(len(starts) - 1):
         row[:] = 0
-        for position in range(starts[number], starts[number + 1]):
+        for position in range(starts[i], starts[i + 1]):
             row[columns[position]] += values[position]
         walsh(row)
         for j in range(len(l1)):

@@ -9,14 +9,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from armslength._numba import Integers, Words
-from armslength.threads import for_blocks
 from armslength.transforms import work_units as work
-from armslength.transforms.integer_rows import integer_rows
+from armslength.transforms.integer_rows import Rows
 from armslength.transforms.transform import (
     LARGEST_SKETCH_DIM,
     ErrorMoments,
     Transform,
-    block_rows,
     checked_input_dim,
 )
 
@@ -32,8 +30,6 @@ class Identity(Transform):
     name: ClassVar[str] = "Identity"
     label = "Identity (noisy histogram)"
     projects: ClassVar[bool] = False
-    has_signed_rows: ClassVar[bool] = True
-    in_words = "a copy"
     scale_squared = Fraction(1)
     column_norms = (1, 1)
     operator_norm_squared = Fraction(1)
@@ -76,13 +72,5 @@ class Identity(Transform):
         """The number of the coordinate, n x 1, of items as (high word, low word)."""
         return words[:, 1:].astype(np.int64)
 
-    def apply(self, X: Any, *, threads: int | None = None) -> NDArray[np.int64]:
-        """X itself as int64 modulo 2^64, dense: **not private**."""
-        rows = integer_rows(X, self.input_dim)
-        product = np.empty((rows.count, self.input_dim), dtype=np.int64)
-
-        def copy(start: int, stop: int) -> None:
-            product[start:stop] = rows.block(start, stop)
-
-        for_blocks(rows.count, block_rows(self.input_dim), copy, threads)
-        return product
+    def _project(self, rows: Rows, start: int, stop: int) -> NDArray[np.int64]:
+        return rows.block(start, stop).astype(np.int64, copy=False)

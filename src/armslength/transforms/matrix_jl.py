@@ -4,25 +4,24 @@ import math
 import sys
 from collections.abc import Mapping
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from armslength.checks import number, short_repr
+from armslength.checks import integer, number, short_repr
 from armslength.errors import ParameterError
-from armslength.threads import cached_attribute, for_blocks
+from armslength.threads import cached_attribute
 from armslength.transforms import work_units as work
-from armslength.transforms.integer_rows import SparseRows, integer_rows, plain_array, sparse_entries
+from armslength.transforms.integer_rows import Rows, SparseRows, plain_array, sparse_entries
 from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
 from armslength.transforms.transform import (
+    LARGEST_SKETCH_DIM,
     Transform,
-    block_rows,
     check_names,
     checked_input_dim,
-    checked_sketch_dim,
+    largest_column_norms,
 )
 
 LARGEST_ENTRY = 2**31
@@ -50,8 +49,9 @@ class MatrixJL(Transform):
         self, matrix: Any, *, scale: float, variance_coefficients: tuple[float, float] | None = None
     ) -> None:
         self._by_column = _checked_matrix(matrix)
-        self.sketch_dim = checked_sketch_dim(self._by_column.shape[0])
-        self.input_dim = checked_input_dim(self._by_column.shape[1])
+        k, d = self._by_column.shape
+        self.sketch_dim = integer("sketch_dim", k, at_least=1, at_most=LARGEST_SKETCH_DIM)
+        self.input_dim = checked_input_dim(d)
         self._scale = number("scale", scale, above=0.0, at_most=sys.float_info.max)
         self._variance_coefficients = _checked_coefficients(variance_coefficients)
         self._frozen = True
@@ -82,15 +82,8 @@ class MatrixJL(Transform):
 
     @cached_attribute
     def column_norms(self) -> tuple[int, int]:
-        """(Δ₁, Δ₂²), by a scan of all columns, in Python integers where int64 could overflow."""
-        l1 = int(abs(self._by_column).sum(axis=0).max())
-        largest = int(np.abs(self._by_column.data).max(initial=0))
-        if largest**2 * self.sketch_dim < 2**63:
-            return l1, int(self._by_column.power(2).sum(axis=0).max())
-        starts = self._by_column.indptr
-        entries: list[int] = self._by_column.data.tolist()
-        columns = (entries[first:last] for first, last in pairwise(starts.tolist()))
-        return l1, max(sum(entry * entry for entry in column) for column in columns)
+        """(Δ₁, Δ₂²), by a scan of all columns."""
+        return largest_column_norms(self._by_column)
 
     @cached_attribute
     def operator_norm_squared(self) -> Fraction:
@@ -126,24 +119,13 @@ class MatrixJL(Transform):
         """The columns of A at these column numbers, k x len(items)."""
         return self._by_column[:, self.column_numbers(items)]
 
-    def apply(self, X: Any, *, threads: int | None = None) -> NDArray[np.int64]:
-        """X·Aᵀ modulo 2^64 as an n x k array: exact integers, **not private**."""
-        matrix = self._by_column
-        rows = integer_rows(X, matrix.shape[1])
-        product = np.empty((rows.count, self.sketch_dim), dtype=np.int64)
-
-        def project(start: int, stop: int) -> None:
-            if isinstance(rows, SparseRows):
-                product[start:stop] = (rows.matrix(start, stop) @ matrix.T).toarray()
-            else:
-                product[start:stop] = (matrix @ rows.block(start, stop).T.astype(np.int64)).T
-
-        for_blocks(rows.count, block_rows(matrix.shape[1]), project, threads)
+    def _project(self, rows: Rows, start: int, stop: int) -> NDArray[np.int64]:
+        product: NDArray[np.int64]
+        if isinstance(rows, SparseRows):
+            product = (rows.matrix(start, stop) @ self._by_column.T).toarray()
+        else:
+            product = (self._by_column @ rows.block(start, stop).T.astype(np.int64)).T
         return product
-
-    @property
-    def _entries_per_column(self) -> int:
-        return max(1, self._by_column.nnz // self._by_column.shape[1])
 
     def parameters(self) -> Mapping[str, Any]:
         """The entries of A by column, as lists, and the other arguments."""

@@ -49,9 +49,9 @@ def operator_norm_bound(
             "the matrix must have rows of a squared norm below 2^44 for norm='l2', got a longer row"
         )
     # The largest eigenvalue lies between the largest entry of the diagonal and the largest absolute row sum.
-    most = float(np.abs(gram).sum(axis=1).max())
+    row_sum = float(np.abs(gram).sum(axis=1).max())
     low = _index(max(1, int(diagonal)))
-    high = next(index for index in count(low) if _value(index) * (1 - 2 * _SLACK) >= most)
+    high = next(index for index in count(low) if _value(index) * (1 - 2 * _SLACK) >= row_sum)
     indices = range(low, high)
     return _value(low + bisect_left(indices, True, key=lambda index: _is_proved(gram, float(_value(index)))))
 
@@ -85,5 +85,5 @@ def _index(number: int) -> int:
 
 def _value(index: int) -> Fraction:
     """The number of eight significant bits with that number; they go on 1, 129/128, …, 2, 130/64, …."""
-    exponent, rest = divmod(index, _UNIT)
-    return Fraction((_UNIT + rest) << exponent, _UNIT)
+    exponent, remainder = divmod(index, _UNIT)
+    return Fraction((_UNIT + remainder) << exponent, _UNIT)

@@ -19,11 +19,7 @@ from armslength.threads import cached_attribute, for_blocks, for_runs
 from armslength.transforms import work_units as work
 from armslength.transforms.integer_rows import DenseRows, SparseRows, integer_rows, transpose
 from armslength.transforms.operator_norm import LARGEST_SCAN, check_gram_size, operator_norm_bound
-from armslength.transforms.transform import (
-    ErrorMoments,
-    Transform,
-    set_checked,
-)
+from armslength.transforms.transform import ErrorMoments, Transform, set_checked
 
 CONSTRUCTIONS = ("block", "graph", "balanced")
 _BATCH = 64  # entries
@@ -60,7 +56,6 @@ class SparseJL(Transform):
     name: ClassVar[str] = "SparseJL"
     open_vocabulary: ClassVar[bool] = True
     cheap_per_event: ClassVar[bool] = True
-    has_signed_rows: ClassVar[bool] = True
 
     input_dim: int | None = None
     sketch_dim: int
@@ -178,11 +173,9 @@ class SparseJL(Transform):
 
     def _meetings(self) -> tuple[Fraction, Fraction, Fraction, Fraction]:
         """How likely coordinates share a bin of one block: two of them; two and two others; three; four."""
-        d, pair = (
-            self.input_dim,
-            Fraction(self.sparsity, self.sketch_dim),
-        )  # of "graph", no block has whole bins
+        d = self.input_dim
         if self.construction != "balanced" or d is None:
+            pair = Fraction(self.sparsity, self.sketch_dim)  # of "graph", no block has whole bins
             return pair, pair**2, pair**2, pair**3
         bins = self.sketch_dim // self.sparsity
         small, larger = divmod(d, bins)
@@ -198,10 +191,6 @@ class SparseJL(Transform):
         same = sum(many * falling(m, 2) ** 2 for m, many in sizes)
         in_two_bins = Fraction(pairs**2 - same, max(1, falling(d, 4)))
         return all_in_one(2), in_two_bins + all_in_one(4), all_in_one(3), all_in_one(4)
-
-    @property
-    def _entries_per_column(self) -> int:
-        return self.sparsity
 
     def signed_rows(self, items: Any) -> Integers:
         """The columns of A at these items as numbers, n x s: the row of each entry, or −1−row for an entry of −1."""
@@ -380,14 +369,14 @@ def scatter_sparse(
         for first in range(starts[i], starts[i + 1], _BATCH):
             last = min(first + _BATCH, starts[i + 1])
             for position in range(first, last):
-                place, column = (position - first) * sparsity, columns[position]
+                start, column = (position - first) * sparsity, columns[position]
                 for r in range(sparsity):
-                    batch[place + r] = encoded[column, r]
+                    batch[start + r] = encoded[column, r]
             for position in range(first, last):
-                place = (position - first) * sparsity
+                start = (position - first) * sparsity
                 value = np.int64(values[position])
                 for r in range(sparsity):
-                    _add(target, batch[place + r], value)
+                    _add(target, batch[start + r], value)
 
 
 @kernel
@@ -434,7 +423,7 @@ def balanced_columns(
 
 
 @kernel
-def _list_of(entry: int) -> int:
+def _list_number(entry: int) -> int:
     """Which list an entry stands in: 2b for +1 in row b, 2b + 1 for −1."""
     return 2 * entry if entry >= 0 else 2 * (-1 - entry) + 1
 
@@ -445,13 +434,13 @@ def list_columns(encoded: Integers, sketch_dim: int) -> tuple[NDArray[np.int32],
     starts, columns = np.zeros(2 * sketch_dim + 1, dtype=np.int32), np.empty(encoded.size, dtype=np.int32)
     for j in range(encoded.shape[0]):
         for r in range(encoded.shape[1]):
-            starts[1 + _list_of(encoded[j, r])] += 1
+            starts[1 + _list_number(encoded[j, r])] += 1
     for number in range(1, len(starts)):
         starts[number] += starts[number - 1]
     following = starts[:-1].copy()
     for j in range(encoded.shape[0]):
         for r in range(encoded.shape[1]):
-            number = _list_of(encoded[j, r])
+            number = _list_number(encoded[j, r])
             columns[following[number]] = j
             following[number] += 1
     return starts, columns

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -16,8 +17,8 @@ from armslength.checks import integer, plain_number, type_name
 from armslength.errors import InputError, ParameterError
 from armslength.laws import Cumulants
 from armslength.randomness.seeds import checked_seed
-from armslength.threads import cached_attribute
-from armslength.transforms.integer_rows import plain_array
+from armslength.threads import cached_attribute, for_blocks
+from armslength.transforms.integer_rows import Rows, integer_rows, plain_array
 
 LARGEST_INPUT_DIM = 2**40
 LARGEST_SKETCH_DIM = 2**24
@@ -60,9 +61,6 @@ class Transform(ABC):
     open_vocabulary: ClassVar[bool] = False  # whether input_dim may be None
     noise_sites: ClassVar[tuple[str, ...]] = ("output",)
     cheap_per_event: ClassVar[bool] = False  # whether events need not be counted before they are projected
-    has_signed_rows: ClassVar[bool] = (
-        False  # whether a column has few entries, all ±1: then a protocol can have a max_norm
-    )
     projects: ClassVar[bool] = True  # whether it is more than a copy
     input_dim: int | None  # d, the coordinates of the input; None for an open vocabulary
     sketch_dim: int  # k, the coordinates of the sketch
@@ -107,11 +105,6 @@ class Transform(ABC):
         return self.name
 
     @property
-    def in_words(self) -> str:
-        """What a sketch is, for the card of a release."""
-        return f"a public projection ({self.name})"
-
-    @property
     @abstractmethod
     def scale_squared(self) -> Fraction:
         """c², exactly: E‖c·A·z‖² = ‖z‖² over the seed."""
@@ -133,7 +126,6 @@ class Transform(ABC):
         """A as a k x d matrix of int64: `scipy.sparse.csc_array`, or `ndarray` where the transform is dense by nature."""
         return self.columns(range(self._fixed_input_dim()))
 
-    @abstractmethod
     def apply(self, X: Any, *, threads: int | None = None) -> NDArray[np.int64]:
         """X·Aᵀ modulo 2^64 as an n x k array: exact integers, **not private**.
 
@@ -141,6 +133,23 @@ class Transform(ABC):
             X: An n x d matrix of any integer type, dense or scipy.sparse; it is cast to int64 first.
             threads: At most this many threads; None takes all that the process may run.
         """
+        rows = integer_rows(X, self._fixed_input_dim())
+        product = np.empty((rows.count, self.sketch_dim), dtype=np.int64)
+
+        def project(start: int, stop: int) -> None:
+            product[start:stop] = self._project(rows, start, stop)
+
+        for_blocks(rows.count, self._rows_at_once, project, threads)
+        return product
+
+    def _project(self, rows: Rows, start: int, stop: int) -> NDArray[np.int64]:
+        """rows·Aᵀ for rows start … stop−1, by one thread; a transform has this or its own `apply`."""
+        raise NotImplementedError
+
+    @property
+    def _rows_at_once(self) -> int:
+        """How many rows one thread projects at a time."""
+        return block_rows(self._fixed_input_dim())
 
     def noised(
         self, X: Any, add_noise: Callable[[NDArray[np.int64]], None], site: str, *, threads: int | None = None
@@ -161,7 +170,7 @@ class Transform(ABC):
             present = np.unique(X.indices[: X.indptr[-1]])
             X = X[:, present]
         product = np.zeros((X.shape[0], self.sketch_dim))
-        width = min(_FLOAT_COLUMNS, max(1, _FLOAT_ENTRIES // self._entries_per_column))
+        width = min(_FLOAT_COLUMNS, max(1, _FLOAT_ENTRIES // (self.column_entries or self.sketch_dim)))
         for first in range(0, len(present), width):
             part = slice(first, first + width)
             product += _float_product(X[:, part], self.columns(present[part]).astype(np.float64).T)
@@ -171,13 +180,8 @@ class Transform(ABC):
     def _float_columns(self) -> Any:
         """Aᵀ in float64, where it fits in memory."""
         d = self._fixed_input_dim()
-        fits = d * self._entries_per_column <= _KEPT_FLOATS
+        fits = d * (self.column_entries or self.sketch_dim) <= _KEPT_FLOATS
         return self.columns(np.arange(d)).astype(np.float64).T if fits else None
-
-    @property
-    def _entries_per_column(self) -> int:
-        """How many entries of a column are stored."""
-        return self.sketch_dim
 
     def _fixed_input_dim(self) -> int:
         """The input dimension, if it is fixed."""
@@ -225,7 +229,7 @@ class Transform(ABC):
 
     @property
     def column_entries(self) -> int | None:
-        """How many entries of a column are not 0; None if nearly all."""
+        """How many entries a column has, all ±1: then there are `signed_rows`, and a protocol can have a max_norm; else None."""
         return None
 
     @property
@@ -344,7 +348,7 @@ def set_checked(transform: Transform, *, largest_input: int = LARGEST_INPUT_DIM,
     """Replaces the sizes and the seed of a frozen transform by checked ones, and other fields by these values."""
     if transform.input_dim is not None or not transform.open_vocabulary:
         others["input_dim"] = checked_input_dim(transform.input_dim, largest_input)
-    others["sketch_dim"] = checked_sketch_dim(transform.sketch_dim)
+    others["sketch_dim"] = integer("sketch_dim", transform.sketch_dim, at_least=1, at_most=LARGEST_SKETCH_DIM)
     others["seed"] = checked_seed(transform.seed)  # type: ignore[attr-defined]  # those that are random have one
     for name, value in others.items():
         object.__setattr__(transform, name, value)
@@ -353,11 +357,6 @@ def set_checked(transform: Transform, *, largest_input: int = LARGEST_INPUT_DIM,
 def checked_input_dim(value: Any, at_most: int = LARGEST_INPUT_DIM) -> int:
     """An input dimension, if it is one."""
     return integer("input_dim", value, at_least=1, at_most=at_most)
-
-
-def checked_sketch_dim(value: Any) -> int:
-    """A sketch dimension, if it is one."""
-    return integer("sketch_dim", value, at_least=1, at_most=LARGEST_SKETCH_DIM)
 
 
 def check_dense_size(input_dim: int, sketch_dim: int) -> None:
@@ -374,6 +373,17 @@ def checked_norm(name: str, value: Any, at_most: float) -> float:
     if plain is None or not 0 <= plain <= at_most:
         raise ParameterError(f"{name} must be a number from 0 to {at_most:g}, got another")
     return float(plain)
+
+
+def largest_column_norms(columns: Matrix) -> tuple[int, int]:
+    """The largest ℓ1 norm and the largest squared ℓ2 norm of a column, in Python integers where int64 could overflow."""
+    magnitudes: Any = abs(columns)
+    l1 = int(magnitudes.sum(axis=0).max())
+    if int(magnitudes.max()) ** 2 * columns.shape[0] < 2**63:
+        return l1, int((magnitudes * magnitudes).sum(axis=0).max())
+    by_column = sparse.csc_array(columns)
+    parts = (by_column.data[start:end].tolist() for start, end in pairwise(by_column.indptr))
+    return l1, max(sum(entry**2 for entry in column) for column in parts)
 
 
 def block_rows(width: int) -> int:

@@ -6,7 +6,7 @@ import pytest
 import armslength as al
 from armslength.answers import pairs
 from armslength.sketches import sketch_format
-from armslength.sketches.collection import Collection
+from armslength.sketches.sketch_file import Collection
 
 TRANSFORM = al.SparseJL(input_dim=50, sketch_dim=16, sparsity=1, seed="compare collections")
 PROTOCOL = al.Protocol(TRANSFORM, epsilon=1, total_share="0.2")

@@ -15,7 +15,7 @@ from armslength._flint import precision
 from armslength.laws import DiscreteLaplace, RoundedNormal
 from armslength.noise import draw as door
 from armslength.noise.draw import SecretBits
-from armslength.noise.inversion import OPEN, locate, look_up_table, open_places, polynomial
+from armslength.noise.inversion import OPEN, locate, look_up, look_up_table, polynomial
 from armslength.noise.quantile_tables import (
     DOUBLE_DEGREE,
     EXPONENTIAL,
@@ -186,8 +186,9 @@ def test_every_place_may_be_open():
     noise = DiscreteLaplace(20.0)
     table = look_up_table(quantile_of(noise), 20.0)
     patterns = np.full(1000, np.flatnonzero(table == OPEN)[5], dtype=np.uint16)
-    values = np.zeros(1000, dtype=np.int64)
-    assert np.array_equal(open_places(patterns, table, values), np.arange(1000))
+    values, still_open = np.zeros(1000, dtype=np.int64), np.empty(1000, dtype=np.int64)
+    assert look_up(patterns, table, values, still_open) == 1000
+    assert np.array_equal(still_open, np.arange(1000))
 
 
 @pytest.mark.parametrize("law", LAWS)

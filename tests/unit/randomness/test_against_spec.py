@@ -22,10 +22,10 @@ from armslength.randomness.hashing import (
     uniform_field_elements,
 )
 from armslength.randomness.sampling import (
+    ACHLIOPTAS_TABLE,
+    NORMAL_TABLE,
     NORMAL_TAILS,
     _shuffle_down,
-    achlioptas_table,
-    normal_table,
     sparse_normal_table,
     uniform_permutation,
     uniform_sample,
@@ -210,7 +210,7 @@ def test_values_and_moments_of_tables():
         2 * (2**63 - tail) + j for tail in NORMAL_TAILS for j in (-2, -1, 0, 1)
     ]
     words = np.concatenate([words, np.array(edges, dtype=np.uint64)])
-    for table in (normal_table(), sparse_normal_table(2**29), sparse_normal_table(1), achlioptas_table()):
+    for table in (NORMAL_TABLE, sparse_normal_table(2**29), sparse_normal_table(1), ACHLIOPTAS_TABLE):
         naive = [spec.through_table(list(table.tails), word) for word in words.tolist()]
         assert table.values(words).tolist() == naive
         second, fourth = spec.moments(list(table.tails))
@@ -218,5 +218,5 @@ def test_values_and_moments_of_tables():
 
 
 def test_achlioptas_table_keeps_its_kurtosis_at_most_three():
-    assert list(achlioptas_table().tails) == spec.achlioptas_table()
-    assert Fraction(3) - Fraction(1, 2**60) < achlioptas_table().kurtosis <= 3
+    assert list(ACHLIOPTAS_TABLE.tails) == spec.achlioptas_table()
+    assert Fraction(3) - Fraction(1, 2**60) < ACHLIOPTAS_TABLE.kurtosis <= 3

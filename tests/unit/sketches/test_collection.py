@@ -13,8 +13,7 @@ import pytest
 
 import armslength as al
 from armslength.sketches import sketch_file, sketch_format
-from armslength.sketches.collection import Collection
-from armslength.sketches.collection import _Group as Group
+from armslength.sketches.sketch_file import Collection
 from sealed import write_sealed
 
 TRANSFORM = al.SparseJL(input_dim=20, sketch_dim=8, sparsity=2, seed="collection")
@@ -163,9 +162,8 @@ def test_rows_that_are_not_there(folder):
 def test_an_item_of_very_many_rows_takes_no_room_for_all(folder):
     first, *others = al.open_collection(folder).files
     vast = [replace(file, group_rows=(2**40,)) for file in others]
-    groups = [Group(file, 0, range(file.group_rows[0])) for file in (first, *vast)]
-    collection = Collection(groups, [first, *vast])
-    assert len(collection) == 7 + 3 * 2**40
+    collection = Collection([first, *vast])
+    assert len(collection) == first.rows + 3 * 2**40
     assert collection[3].labels == ("a3",)
     assert collection[-len(collection) + 3].labels == ("a3",)
     with pytest.raises(al.ParameterError, match="rows must fit into memory"):

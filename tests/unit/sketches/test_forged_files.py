@@ -168,11 +168,11 @@ def test_messages_stay_on_one_line_whatever_a_file_is_called(path):
     file = SketchFile.open(odd, 10**6)
     assert file.path == str(odd)
     assert len(file.sketches(0)) == 40
+    with pytest.raises(al.CorruptFileError, match=r"a\\nb.* at most 5 bytes"):
+        al.load(odd, limit=5)
     odd.write_bytes(b"no sketches")
     for read in (lambda: al.load(odd), lambda: al.open_collection(odd), lambda: file.sketches(0)):
         with pytest.raises(al.CorruptFileError) as caught:
             read()
         assert str(caught.value).isprintable()
         assert r"a\nb\x1b[31m.parquet must" in str(caught.value)
-    with pytest.raises(al.CorruptFileError, match=r"a\\nb.* at most 5 bytes"):
-        al.load(odd, limit=5)

@@ -491,8 +491,8 @@ def test_long_lists_of_item_groups_are_cut_on_the_page():
 @pytest.mark.parametrize(
     "law", [DiscreteLaplace(0.01), DiscreteLaplace(15), RoundedNormal(0.3), RoundedNormal(88)]
 )
-def test_nineteen_of_twenty(law):
-    n = card._nineteen_of_twenty(law)
+def test_margin_of_error(law):
+    n = card._margin_of_error(law)
     assert pmf(law, np.arange(-n, n + 1)).sum() >= 0.95
     assert n == 0 or pmf(law, np.arange(1 - n, n)).sum() < 0.95
 

@@ -11,7 +11,7 @@ from scipy.sparse import coo_array
 import armslength as al
 from armslength.protocol.schema import build_transform
 from armslength.randomness import sampling
-from armslength.transforms import dense_jl, fast_jl, sparse_jl
+from armslength.transforms import dense_jl, hadamard_jl, sparse_jl
 from reference import spec
 from reference.transforms import CASES, dense
 
@@ -155,7 +155,7 @@ def test_millions_of_dimensions_fit_in_little_memory(build, size, megabytes):
 
 
 def test_parts_make_the_same_matrices_as_the_whole(monkeypatch):
-    monkeypatch.setattr(fast_jl, "_WORDS_AT_ONCE", 40)
+    monkeypatch.setattr(hadamard_jl, "_WORDS_AT_ONCE", 40)
     monkeypatch.setattr(sampling, "_WORDS_AT_ONCE", 7)
     monkeypatch.setattr(dense_jl, "_ENTRIES_AT_ONCE", 30)
     monkeypatch.setattr(dense_jl, "_KEPT_ENTRIES", 0)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import armslength as al
 from armslength.randomness.seeds import Stream
-from armslength.transforms import fast_jl, operator_norm, sparse_jl
+from armslength.transforms import hadamard_jl, operator_norm, sparse_jl
 from armslength.transforms.work_units import HASH_STEP
 from costly import GROWING
 
@@ -41,8 +41,8 @@ def done():
         patch.setattr(Stream, "words", counting("words", lambda *given: given[2], Stream.words))
         for kernel in ("block_columns", "graph_columns", "balanced_columns"):
             patch.setattr(sparse_jl, kernel, counting("hash steps", hashed, getattr(sparse_jl, kernel)))
-        scan = fast_jl.column_norms_of_walsh
-        patch.setattr(fast_jl, "column_norms_of_walsh", counting("walsh steps", doubled, scan))
+        scan = hadamard_jl.column_norms_of_walsh
+        patch.setattr(hadamard_jl, "column_norms_of_walsh", counting("walsh steps", doubled, scan))
         prove = operator_norm._is_proved
         patch.setattr(
             operator_norm, "_is_proved", counting("proofs", lambda *given: len(given[0]) ** 3, prove)
