@@ -27,7 +27,6 @@ from armslength.cli.options import (
     work_limit,
 )
 from armslength.cli.output import as_csv, as_json, echo_notes, is_terminal, paragraph
-from armslength.errors import plural
 from armslength.planner.predictions import smallest_resolved_distance
 from armslength.plots import check_format
 from armslength.privacy.exact_numbers import decimal_text, weakness
@@ -391,13 +390,13 @@ def description(protocol: "al.Protocol") -> str:
         "record": protocol.record,
         "item weights": protocol.item_weights and f"the list with SHA-256 {protocol.item_weights}",
         "max norm": norm and f"{norm}, of each person's part of all sketches",
+        "margins": protocol.margins,
     }
     lines = [
         paragraph(guarantee_in_words(protocol, UNKNOWN)),
         "",
         protocol.transform.card(),
         *(f"  {name}: {text}" for name, text in optional.items() if text),
-        *([] if protocol.margins is None else _margin_lines(protocol)),
         f"  noise: {protocol.noise}, scale {protocol.law.scale:.6g} in integer units",
         f"  two parties are told from equal ones at 95% from about {smallest_resolved_distance(protocol):.4g} on",
         f"  fingerprint {protocol.fingerprint}",
@@ -405,14 +404,3 @@ def description(protocol: "al.Protocol") -> str:
         *([f"WARNING: {weak}"] if weak else []),
     ]
     return "\n".join(lines)
-
-
-def _margin_lines(protocol: "al.Protocol") -> list[str]:
-    """What a release tells about item groups, and with how much noise."""
-    law, bound = protocol.margin_law, protocol.margin_contribution or 0
-    noise = "" if law is None else f"{law.name.capitalize()} noise of scale {law.scale:.4g}"
-    return [
-        f"  margins: {protocol.margins}",
-        f"    how many people of each row have an item in each, with {noise}, at ε = {decimal_text(protocol.margins_epsilon)}",
-        f"    at most {plural(bound, 'item group')} of one person {'counts' if bound == 1 else 'count'}, over all rows",
-    ]

@@ -246,19 +246,16 @@ def card(file: str, output_format: str, output: str | None, overwrite: bool) -> 
 
 def _card_text(document: dict[str, Any], output_format: str) -> str:
     is_markdown = output_format == "markdown"
-
-    def title(text: str) -> str:
-        return f"# {text}" if is_markdown else text.upper()
-
-    if document["in_clear"]:
-        return f"{title('Release card')}\n\n{document['words']}"
-    parts, releases = [title("Release card")], document["releases"]
+    releases = document.get("releases", [])
+    parts = [("# Release card" if is_markdown else "RELEASE CARD")]
+    parts += [document["words"]] if document["in_clear"] else []
     for number, release in enumerate(releases, 1):
         if len(releases) > 1:
-            parts.append(title(f"Release {number} of {len(releases)}"))
-        for name, words in release["page"].items():
-            indented = textwrap.indent(paragraph(words), "  ")
-            parts.append(f"## {name}\n\n{words}" if is_markdown else f"{name}\n{indented}")
+            title = f"Release {number} of {len(releases)}"
+            parts.append(f"# {title}" if is_markdown else title.upper())
+        for title, text in release["page"].items():
+            indented = textwrap.indent(paragraph(text), "  ")
+            parts.append(f"## {title}\n\n{text}" if is_markdown else f"{title}\n{indented}")
     return "\n\n".join(parts)
 
 
