@@ -90,8 +90,8 @@ def forest(
     """
     step = max(1, -(-len(labels) // _MOST_LINES))
     order = (np.arange(len(labels)) if is_sorted else np.argsort(-ends[0], kind="stable"))[::step]
-    value, lower, upper = (each[order] for each in ends)
-    resolved, labels = resolved[order], [labels[place] for place in order]
+    value, lower, upper = (numbers[order] for numbers in ends)
+    resolved, labels = resolved[order], [labels[index] for index in order]
     count = len(value)
     is_short = count <= _MOST_LABELS
     axes = _axes(ax, 7.0, 1.4 + 0.24 * min(max(count, 2), _MOST_LABELS))
@@ -140,10 +140,10 @@ def bars(
 ) -> Any:
     """The axes of `forest` with a bar from 0 to each value, in this order; the first lines, as many as can have names."""
     first = slice(_MOST_LABELS)
-    value, lower, upper = (each[first] for each in ends)
+    value, lower, upper = (numbers[first] for numbers in ends)
     resolved = resolved[first]
     axes = forest(labels[first], (value, lower, upper), resolved, label, ax, is_sorted=True, words=words)
-    colors = [COLORS[0] if each else _GRAY for each in resolved.tolist()]
+    colors = [COLORS[0] if is_resolved else _GRAY for is_resolved in resolved.tolist()]
     axes.barh(np.arange(len(value)), value, height=0.7, color=colors, alpha=0.25, linewidth=0)
     if len(labels) > _MOST_LABELS:
         axes.set_ylabel(f"the first {_MOST_LABELS} of {len(labels):,}")

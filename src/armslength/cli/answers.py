@@ -48,7 +48,6 @@ _MOST_DRAWN = 200  # leaves
 Examples:
   armslength compare sketches.parquet
   armslength compare north.parquet south.parquet --simultaneous
-  armslength compare sketches.parquet --top 20
   armslength compare sketches.parquet --against north --format csv
   armslength compare sketches.parquet --below 40              surely at most 40 apart
   armslength compare sketches.parquet --below 40 --possibly   not surely more than 40 apart
@@ -66,17 +65,12 @@ or of files in a folder; csv and json are written while they are computed.
     ["distance", "squared-distance", "inner-product", "cosine"],
     "What to estimate. Inner products and cosines have approximate intervals.",
 )
-@flag(
-    "--fdr",
-    "The level is about false discoveries: of the pairs told apart, 5% are wrong on average at a level of 0.95.",
-)
+@flag("--fdr", "Of the pairs told apart, 5% are wrong on average at a level of 0.95: false discovery rate.")
 @flag("--simultaneous", "All intervals hold together at the level, not each by itself.")
 @option("--against", "Only this party against all others.", metavar="LABEL")
 @option("--top", "Only the N pairs of the smallest values, smallest first.", type=int, metavar="N")
 @flag("--farthest", "With --top: those of the largest values, largest first.")
-@option(
-    "--below --threshold", "Only pairs surely at or below X: their upper end is.", type=float, metavar="X"
-)
+@option("--below", "Only pairs surely at or below X: their upper end is.", type=float, metavar="X")
 @option("--above", "Only pairs surely above X: their lower end is.", type=float, metavar="X")
 @flag("--possibly", "With --below or --above: all pairs but those that are surely on the other side.")
 @answer_options
@@ -199,7 +193,6 @@ Examples:
   armslength nearest sketches.parquet
   armslength nearest sketches.parquet --query north --count 5
   armslength nearest wards.parquet --index archive.parquet --count 3
-  armslength nearest sketches.parquet --by shape --format json
   armslength nearest wards.parquet --index archive/            all files of a folder, a block at a time
 
 "surely nearest": no other party can be nearer, at the level. "could be nearest": the intervals do not rule it out.
@@ -208,7 +201,7 @@ Examples:
 @party_files
 @option(
     "--index",
-    "Search here, instead of among the queries themselves. Can be given more than once.",
+    "Search here, not among the queries; may be repeated.",
     multiple=True,
     type=LocalPath(exists=True),
     metavar="FILE",
@@ -241,8 +234,7 @@ Examples:
   armslength cluster sketches.parquet
   armslength cluster sketches.parquet --by shape --linkage complete
   armslength cluster sketches.parquet --cut 4 --format csv
-  armslength cluster north.parquet south.parquet --format json
-  armslength cluster wards/
+  armslength cluster wards/                                    all files of a folder
 
 A group is supported if its two parts are closer to each other than the group is to any cluster beside it, by more than noise, the
 projection and the totals could explain. That is about the people in the data, not about the populations behind them. A question
@@ -252,11 +244,7 @@ A tree has at most 5,000 leaves, and support is claimed for at most 2,000. For m
 """
 )
 @party_files
-@choice(
-    "--linkage",
-    ["average", "single", "complete"],
-    "How the distance of two groups follows from those of their members.",
-)
+@choice("--linkage", ["average", "single", "complete"], "How members' distances give those of groups.")
 @option("--cut", "Cut the tree into this many clusters.", type=int)
 @option("--height", "Or undo all merges above this distance.", type=float)
 @LEVEL
@@ -344,7 +332,6 @@ def alike(files: tuple[str, ...], left: str, right: str, output_format: str, **o
 Examples:
   armslength outliers sketches.parquet
   armslength outliers sketches.parquet --by shape --factor 2
-  armslength outliers north.parquet south.parquet east.parquet --format json
 
 A party's score is the median of its distances to the others. An outlier has a score of more than --factor times the typical
 score. With probability --level, no party is wrongly called an outlier.
@@ -406,11 +393,7 @@ The page opens in any browser, without a network; it prints, and most of it can 
 @option("-o --output", "Where the page goes, such as report.html.", required=True, type=LocalPath())
 @option("--title", "The heading; by default it says how many parties there are.")
 @LEVEL
-@option(
-    "--simultaneous/--each",
-    "Whether all intervals hold together at that level, or each by itself.",
-    default=True,
-)
+@option("--simultaneous/--each", "Whether all intervals hold together, or each by itself.", default=True)
 @option(
     "--by",
     "size: counts as they are. shape: the mix alone.  [default: shape, where totals were released]",
@@ -418,7 +401,7 @@ The page opens in any browser, without a network; it prints, and most of it can 
 )
 @option(
     "--beyond-chance/--counts",
-    "About the populations behind the samples, or about the people counted.  [default: populations, where people were counted]",
+    "Ask about populations, or the people counted.  [default: populations, if possible]",
     default=None,
 )
 def report(files: tuple[str, ...], output: str, **options: Any) -> None:

@@ -50,17 +50,9 @@ def _event_options(item: Decorator) -> Decorator:
         option("--person", "Who an event is about.", required=True, metavar="COLUMN"),
         item,
         option("--group", "Which group an event belongs to; with --public-groups.", metavar="COLUMN"),
-        option(
-            "--public-groups",
-            "Every group that gets a row: names with commas, or @file, one on each line.",
-            **NAMES,
-        ),
+        option("--public-groups", "Every group that gets a row: names with commas, or @file.", **NAMES),
         option("--label", "Instead of both: the name of the one row for all events."),
-        option(
-            "--memory",
-            "About how much memory to use before events go to an encrypted temporary file.",
-            default="1GB",
-        ),
+        option("--memory", "About how much to use before events go to an encrypted file.", default="1GB"),
         option("--threads", "At most this many threads.", type=int),
         source_options,
     )
@@ -70,22 +62,14 @@ event_options = _event_options(option("--item", "What happened.", required=True,
 # The options of a release that say what is read.
 table_options = all_of(
     _event_options(
-        option(
-            "--item",
-            "What happened. Not for a protocol with records: their columns become items.",
-            metavar="COLUMN",
-        )
+        option("--item", "What happened. Not for records: their columns become items.", metavar="COLUMN")
     ),
     option("--weight", "How much an event counts; may be negative.  [default: 1 each]", metavar="COLUMN"),
     option("--protocol protocol_file", "What all parties agreed on.", required=True, type=EXISTING_FILE),
-    option(
-        "--vocabulary", "For a protocol with a vocabulary: its names, or @file, one on each line.", **NAMES
-    ),
+    option("--vocabulary", "For a protocol with a vocabulary: its names, or @file.", **NAMES),
     option("--item-weights", "For a protocol with item weights: the same file.", type=EXISTING_FILE),
     option(
-        "--margins",
-        "For a protocol whose margins are a table of items: the same file. Prefixes and columns of records are in the protocol.",
-        type=EXISTING_FILE,
+        "--margins", "For a protocol whose margins are a table of items: the same file.", type=EXISTING_FILE
     ),
     record_options,
     NO_WORK_LIMIT,
@@ -294,11 +278,7 @@ of people decides, after ε is spent: the true number is private.
 @option("--epsilon", "ε of this answer, such as 0.1. It adds up with later releases.", required=True)
 @option("--unit", 'Who is protected, such as "one patient": as in the protocol.', required=True)
 @RELATION
-@choice(
-    "--count",
-    ["people", "events"],
-    "What the protocol will count: people, once for each group and item, or events.",
-)
+@choice("--count", ["people", "events"], "What will count: people, once for each group and item, or events.")
 @flag("--one-group", "The protocol will count each person in one group only.")
 @choice("--items", ["string", "int64"], "The type of the items.")
 @ledger_options

@@ -33,7 +33,6 @@ Examples:
   armslength explain study/ north                            north against the rest
   armslength explain a.parquet b.parquet north harbor --items codes.txt
   armslength explain study/ --with north --with hill --against harbor --against bay      two groups
-  armslength explain study/ north harbor --format csv
 
 "more": in the second, more of every 100 people were counted with an item of this group than in the first. With probability
 --level all intervals hold together, so no "more" or "fewer" is wrong about what was counted. Of each person at most
@@ -46,7 +45,7 @@ margin_contribution item groups count: where people have more of them on one sid
 @option("--against second", "A party of the second side; repeatable.", multiple=True, metavar="LABEL")
 @option(
     "--items",
-    "Ask about these items, too: a text file with an item on each line. This needs no margins.",
+    "Ask about these items, too: a file with one on each line. Needs no margins.",
     type=file_lines,
     metavar="FILE",
 )
@@ -70,10 +69,10 @@ def explain(
     Name one party to compare it with the rest, two to compare the second with the first, or groups of parties by --with and
     --against. It needs releases with margins (`armslength protocol new --margins`), and costs no privacy.
     """
-    files, labels = _files_and_labels(words)
+    files, parties = _files_and_labels(words)
     sketches = load_all(files, 2)
-    names = _named(sketches, [*labels[:1], *first], [*labels[1:], *second])
-    sides = [rows_of(sketches, files, chosen) for _, chosen in names]
+    names = _sides(sketches, [*parties[:1], *first], [*parties[1:], *second])
+    sides = [rows_of(sketches, files, labels) for _, labels in names]
     if items is None:
         check_margins(sides)
     a, b = (
@@ -110,7 +109,7 @@ def explain(
 
 def _files_and_labels(words: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
     """What is there is a file or a folder; what follows is a label."""
-    count = next((place for place, word in enumerate(words) if not Path(word).exists()), len(words))
+    count = next((index for index, word in enumerate(words) if not Path(word).exists()), len(words))
     if not count:
         LocalPath(exists=True).convert(words[0], None, None)  # its message says what is missing
     if len(words) - count > 2:  # A and B
@@ -121,7 +120,7 @@ def _files_and_labels(words: tuple[str, ...]) -> tuple[tuple[str, ...], list[str
     return words[:count], list(words[count:])
 
 
-def _named(sketches: "al.Sketches", first: list[str], second: list[str]) -> list[tuple[str, list[str]]]:
+def _sides(sketches: "al.Sketches", first: list[str], second: list[str]) -> list[tuple[str, list[str]]]:
     """The name and the labels of both sides. Without a second side the first is compared with the rest."""
     parties = f"there are {', '.join(sketches.labels[:8])}{', …' if len(sketches) > 8 else ''}"
     if not first and second:
@@ -134,10 +133,10 @@ def _named(sketches: "al.Sketches", first: list[str], second: list[str]) -> list
     sketches[[*first, *second]]  # raises an error for a name that no row has
     if second:
         return [(_joined(first), first), (_joined(second), second)]
-    rest = [label for label in sketches.labels if label not in set(first)]
-    if not rest:
+    others = [label for label in sketches.labels if label not in set(first)]
+    if not others:
         raise click.UsageError("nobody is left to compare with; name fewer parties with --with")
-    return [("the rest", rest), (_joined(first), first)]
+    return [("the rest", others), (_joined(first), first)]
 
 
 def _joined(labels: list[str]) -> str:

@@ -71,7 +71,6 @@ def ledger() -> None:
 Examples:
   armslength ledger show
   armslength ledger show north.sqlite --population visits-2026 --past
-  armslength ledger show --format json
   armslength ledger show --format csv > lines.csv
 
 epsilon is the smallest one that is proved for all releases of the period together, at the delta beside it, rounded up. left is the
@@ -128,9 +127,7 @@ With --delta 0, Gaussian noise is refused. A budget for a period bounds each per
 @option("--population", "Whose budget: the name that releases will give.", required=True)
 @option("--epsilon", "The largest ε of all releases together, such as 4 or 0.5.", required=True)
 @option("--delta", "Their δ; 0 is pure differential privacy.", default="0")
-@option(
-    "--unit", 'The unit of protection in the words of the protocols, such as "one patient".', required=True
-)
+@option("--unit", 'Who is protected, in the words of the protocols, such as "one patient".', required=True)
 @RELATION
 @option(
     "--period",

@@ -132,7 +132,7 @@ source_options = all_of(
     ),
     option(
         "--input-format format",
-        "What files are, whatever their names: csv, jsonl.gz, parquet, ... Needed for standard input, -.",
+        "What files are: csv, jsonl.gz, parquet, ... Needed for standard input, -.",
         metavar="FORMAT",
     ),
     option("--delimiter", "Between the fields of .csv, .tsv or .txt files; such as ; or tab.", **CHARACTER),
@@ -162,7 +162,7 @@ record_options = all_of(
     ),
     option(
         "--pair record_pairs",
-        "Two columns of --record, such as age,sex, to compare how they go together. Once for each pair.",
+        "Two columns of --record, such as age,sex, to compare together; may be repeated.",
         multiple=True,
         **NAMES,
     ),
@@ -178,17 +178,14 @@ METHOD = choice(
     "--method", ["asymptotic", "guaranteed"], "guaranteed: holds for all data, and is several times wider."
 )
 RELATION = choice(
-    "--relation",
-    ["add_remove", "replace"],
-    "Protect against adding or removing a person, or replacing one.",
+    "--relation", ["add_remove", "replace"], "Whether a person is added or removed, or replaced."
 )
 CSV_HELP = "csv has ' before text that begins with = + - @: a spreadsheet would run it as a formula."
 FORMAT = choice("--format output_format", ["table", "json", "csv"], CSV_HELP)
 TABLE_OR_JSON = choice("--format output_format", ["table", "json"])
 OVERWRITE = flag("--overwrite", "Replace the output file if it is there.")
 BEYOND_CHANCE = flag(
-    "--beyond-chance",
-    "Ask about the populations behind the samples: differences that chance explains do not count. By shape, for people.",
+    "--beyond-chance", "Ask about the populations behind the samples, beyond chance. By shape, for people."
 )
 # Commands that read files pass `work_limit()` on.
 NO_WORK_LIMIT = context_option(

@@ -51,18 +51,13 @@ _protocol_options = all_of(
         "What event tables count: people, once for each group and item, or events.  [default: people]",
         type=click.Choice(["people", "events"]),
     ),
-    flag(
-        "--one-group",
-        "Count each person in one group only, chosen by a secret key: then rows share no person.",
-    ),
+    flag("--one-group", "Count each person in one group only, drawn in secret: then rows share nobody."),
     option("--radius", "The largest change that one person can cause.  [default: 1]"),
     RELATION,
     choice("--norm", ["l1", "l2"], "l2: for vectors of bounded length."),
     option("--total-share", "The share of ε for totals, such as 0.1. Needed to compare shapes.", default="0"),
     option("--resolution", "1 for counts, a power of two, or auto.", default="1"),
-    option(
-        "--on-grid/--off-grid", "Whether you promise that data are multiples of the resolution.", default=None
-    ),
+    option("--on-grid/--off-grid", "Whether you promise multiples of the resolution.", default=None),
     option("--changed-entries", "How many entries one unit can change, for data off the grid.", type=int),
     option("--value-range", "A public range; values outside it are clamped.", **RANGE),
     option(
@@ -80,20 +75,19 @@ _protocol_options = all_of(
 _margin_options = all_of(
     option(
         "--margins",
-        "A public .csv or .parquet file with the columns item and group, or prefix and group: count the people with an item in each "
-        "item group, too.",
+        "A public .csv or .parquet file with item (or prefix) and group: count people by item group, too.",
         type=EXISTING_FILE,
     ),
     option(
         "--margin-column margin_columns",
-        "Instead of --margins: a column of --record with edges or listed categories, whose values are item groups; may be repeated.",
+        "Instead of --margins: a column of --record whose values are item groups; may be repeated.",
         multiple=True,
         metavar="COLUMN",
     ),
     option("--margin-share", "The share of ε for margins; 0.2 is usual.", default="0"),
     option(
         "--margin-contribution",
-        "How many item groups of one person count, over all groups of a release.  [default for --margin-column: all]",
+        "How many item groups of a person count in a release.  [default for --margin-column: all]",
         type=int,
     ),
 )
@@ -136,11 +130,7 @@ Exit code 3: the distances cannot be resolved; the last line says what would be 
 )
 @_protocol_options
 @_margin_options
-@option(
-    "--item-groups",
-    "Instead of --margins: how many item groups there will be, with (other), where they are not listed yet.",
-    type=int,
-)
+@option("--item-groups", "Instead of --margins: how many item groups there will be, with (other).", type=int)
 @option("--unit", 'The unit of protection in words, such as "one patient".', default="")
 @BY
 @BEYOND_CHANCE
@@ -149,14 +139,10 @@ Exit code 3: the distances cannot be resolved; the last line says what would be 
 @option("--parties", "How many parties are compared, all pairs together.", type=int)
 @option(
     "--concentration",
-    "By shape: how often two records of a party, drawn at random, are of the same item.  [default: by Zipf's law]",
+    "By shape: how often two records of a party are of one item.  [default: by Zipf's law]",
     type=float,
 )
-@option(
-    "--explain",
-    "How many listed items `armslength explain --items` will be asked about: sizes the sketch for it.",
-    type=int,
-)
+@option("--explain", "How many items `armslength explain --items` will be asked about.", type=int)
 @option(
     "--max-sketch-dim", "The largest sketch to recommend.  [default: 4096, or what --explain takes]", type=int
 )
@@ -297,7 +283,7 @@ With --margins, a release also tells how many people of each group have an item 
 @choice(
     "--construction",
     ["block", "graph", "balanced"],
-    "SparseJL: balanced needs --input-dim, and is a little more accurate.",
+    "SparseJL: balanced is a little more accurate, and needs --input-dim.",
 )
 @choice("--noise", ["auto", "laplace", "gaussian"], "auto: the law of the smaller exact variance.")
 @option(
@@ -307,7 +293,7 @@ With --margins, a release also tells how many people of each group have an item 
 )
 @option(
     "--item-weights",
-    "A public .csv or .parquet file with the columns item and weight; items that it does not list count nothing.",
+    "A public .csv or .parquet file with the columns item and weight; others count nothing.",
     type=EXISTING_FILE,
 )
 @_margin_options

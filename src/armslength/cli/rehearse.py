@@ -84,7 +84,7 @@ def rehearse(files: tuple[str, ...], public: bool, output: str, output_format: s
     source = event_source(files, options)
     data = rehearsal.PublicData(source, columns) if files else rehearsal.made_up(**sizes)
     result = rehearsal.rehearse(data, **options)
-    click.echo(_shown(result, output_format))
+    click.echo(_result_text(result, output_format))
     point, text = result.chosen, rehearsal.setting_text(result.chosen)
     setting = point["epsilon"], point["contribution"], point["sketch_dim"]
     sketches = data.release(rehearsal.protocol_of(*setting, options["share"]))
@@ -92,7 +92,7 @@ def rehearse(files: tuple[str, ...], public: bool, output: str, output_format: s
     echo_notes(rehearsal.BANNER, f"the report of {text} is in {output}")
 
 
-def _shown(result: rehearsal.Rehearsal, output_format: str) -> str:
+def _result_text(result: rehearsal.Rehearsal, output_format: str) -> str:
     rows = [{"rehearsal": True, **point} for point in result.points]
     if output_format == "csv":
         return as_csv(rows)
@@ -117,7 +117,7 @@ Examples:
 )
 @option(
     "--folder",
-    "Where tables, sketches, ledgers and the report go.",
+    "Where its files go.",
     default="armslength-demo",
     type=click.Path(file_okay=False, path_type=Path),
 )

@@ -58,9 +58,7 @@ in the temporary folder, which the message names.
 @ledger_options
 @OVERWRITE
 @option(
-    "--check/--no-check checked",
-    "Check the table first, as `armslength check` does.  [default: ask, in a terminal]",
-    default=None,
+    "--check/--no-check checked", "Run `armslength check` first.  [default: ask, in a terminal]", default=None
 )
 @flag("--dry-run", "Show what would be released and spent; reads no event, spends nothing.")
 @option("-o --output", "The sketch file to write.", required=True, type=FILE)

@@ -269,11 +269,7 @@ Examples:
 )
 @sketch_files
 @option("--protocol protocol_file", "The protocol that was agreed on.", type=EXISTING_FILE)
-@option(
-    "--ledger",
-    "The ledger of the party that released the files: it must have a line for each.",
-    type=EXISTING_FILE,
-)
+@option("--ledger", "The ledger of the party that released them: it has a line for each.", type=EXISTING_FILE)
 @TABLE_OR_JSON
 def verify(files: tuple[str, ...], protocol_file: str | None, ledger: str | None, output_format: str) -> None:
     """Recheck sketch files that you received: was anything edited, and is the noise enough for the guarantee?
