@@ -109,8 +109,8 @@ def _mix(generator: np.random.Generator, more_common: str) -> NDArray[np.float64
     shares = 1 / np.arange(1, CODES + 1)
     common = shares[: _COMMON * len(CHAPTERS)].reshape(_COMMON, -1)
     common[:] = generator.permuted(common, axis=0)
-    for place, letter in enumerate(CHAPTERS):
-        shares[place :: len(CHAPTERS)] *= _FACTOR if letter in more_common else 1
+    for chapter, letter in enumerate(CHAPTERS):
+        shares[chapter :: len(CHAPTERS)] *= _FACTOR if letter in more_common else 1
     shares /= shares.sum()
     return shares
 

@@ -164,13 +164,13 @@ def tree(
         True: {"color": COLORS[0], "linestyle": "-"},
         False: {"color": _GRAY, "linestyle": _DASHED if is_short else "-"},
     }
-    place, height = np.zeros(2 * leaves - 1), np.zeros(2 * leaves - 1)
-    place[list(order)] = np.arange(leaves)
+    middle, height = np.zeros(2 * leaves - 1), np.zeros(2 * leaves - 1)
+    middle[list(order)] = np.arange(leaves)
     height[leaves:] = linkage[:, 2]
     for merge, parts in enumerate(linkage[:, :2].astype(np.int64)):
-        place[leaves + merge] = place[parts].mean()
+        middle[leaves + merge] = middle[parts].mean()
         top = height[leaves + merge]
-        x, y = (height[parts[0]], top, top, height[parts[1]]), np.repeat(place[parts], 2)
+        x, y = (height[parts[0]], top, top, height[parts[1]]), np.repeat(middle[parts], 2)
         width = 1.8 if is_short else 0.8
         axes.plot(x, y, **look[bool(supported[merge])], linewidth=width, solid_capstyle="round")
     for is_supported, word in ((True, "supported"), (False, "not supported")):
@@ -253,8 +253,8 @@ def _name_ticks(axis: Any, labels: Sequence[str | tuple[str, str]]) -> None:
 def _legend(axes: Any) -> None:
     """A legend above the picture, if there is anything to explain."""
     if axes.get_legend_handles_labels()[0]:
-        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
-        axes.legend(**place, ncols=2, frameon=False, fontsize=9, handleheight=1.2)
+        above = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+        axes.legend(**above, ncols=2, frameon=False, fontsize=9, handleheight=1.2)
 
 
 def _finished(axes: Any, label: str) -> Any:
@@ -374,9 +374,9 @@ def plan_figure(curves: PlanCurves) -> Any:
     left.set_ylabel("standard error of the squared distance,\nas a share of it")
     for axes, x in ((left, curves.sketch_dim), (right, curves.epsilon)):
         axes.plot([x], [curves.error], "o", color="black", markersize=8, zorder=5)
-    place = {"xytext": (0, -18), "textcoords": "offset points", "ha": "center"}
+    below = {"xytext": (0, -18), "textcoords": "offset points", "ha": "center"}
     text = f"recommended: k={curves.sketch_dim:,}"
-    left.annotate(text, (curves.sketch_dim, curves.error), **place, fontsize=9)
+    left.annotate(text, (curves.sketch_dim, curves.error), **below, fontsize=9)
     return figure
 
 
@@ -427,9 +427,9 @@ def label_ends(axes: Any, ends: list[tuple[float, float, str, str]], bottom: flo
     spacing = 0.055  # of the panel's height for one label
     names = sorted((log10(y / bottom) / log10(top / bottom), name, color) for _, y, name, color in ends)
     offsets = spacing * np.arange(len(names))
-    wanted = np.clip([height for height, _, _ in names], 0.0, 1.0)
+    ends_of_lines = np.clip([height for height, _, _ in names], 0.0, 1.0)
     # First up from the label below, then down from the top.
-    heights = np.minimum(np.maximum.accumulate(wanted - offsets) + offsets, 1.0 - offsets[::-1])
+    heights = np.minimum(np.maximum.accumulate(ends_of_lines - offsets) + offsets, 1.0 - offsets[::-1])
     for height, (_, name, color) in zip(heights, names, strict=True):
         look = {"xycoords": "axes fraction", "fontsize": 8.5, "va": "center", "color": color}
         axes.annotate(name, (1.01, height), **look)

@@ -118,7 +118,6 @@ def _complete(options: dict[str, Any]) -> None:
 Examples:
   armslength plan --by shape --beyond-chance --open-vocabulary --parties 9 --people 3000 --contribution 5 --epsilon 1
   armslength plan --by shape --open-vocabulary --people 3000 --contribution 5 --epsilon 1 --one-group --item-groups 20
-  armslength plan --input-dim 70000 --epsilon 1 --people 500 --contribution 1
   armslength plan --open-vocabulary --epsilon 1 --people 2000 --contribution 3 --unit "one patient" -o protocol.json
   armslength plan --record age:18,40,65,80 --record sex=F,M --pair age,sex --epsilon 1 --people 500 --by shape
   armslength plan --by shape --open-vocabulary --people 20000 --contribution 3 --epsilon 1 --explain 300
@@ -262,8 +261,6 @@ Examples:
              --input-dim 70000 --sketch-dim 256 -o protocol.json
   armslength protocol new --record age:18,40,65,80 --record sex --record admitted:month --pair age,sex \\
              --epsilon 1 --unit "one patient" --sketch-dim 256 --total-share 0.1 -o protocol.json    one row per person
-  armslength protocol new --record age:18,40,65,80 --record sex=F,M --transform Identity --epsilon 1 \\
-             --unit "one patient" -o protocol.json                   a noisy histogram of listed categories
   armslength protocol new --epsilon 1 --contribution 20 --one-group --unit "one patient" --sketch-dim 512 --open-vocabulary \\
              --margins chapters.csv --margin-share 0.2 --margin-contribution 3 -o protocol.json    what differs, too
   armslength protocol new --record age:18,40,65,80 --record sex=F,M --margin-column age --margin-column sex \\

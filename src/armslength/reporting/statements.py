@@ -141,10 +141,10 @@ def _resolution(findings: Findings) -> Statement:
         f"at {level_text(findings.level)}, {joint_text(findings)}."
     )
     is_open = ~(findings.resolved | findings.is_alike)
-    rest = int(is_open[findings.pairs].sum())
-    if rest:
-        text += f" {plural(rest, 'pair is', 'pairs are')} <em>too uncertain to say</em>. {_remedy(findings)}"
-    return Statement(rest == 0, "What could not be decided" if rest else "How many differ", text)
+    count = int(is_open[findings.pairs].sum())
+    if count:
+        text += f" {plural(count, 'pair is', 'pairs are')} <em>too uncertain to say</em>. {_remedy(findings)}"
+    return Statement(count == 0, "What could not be decided" if count else "How many differ", text)
 
 
 def _remedy(findings: Findings) -> str:
@@ -187,7 +187,7 @@ def _pair(findings: Findings, i: int, j: int) -> str:
     if findings.likeness is None:
         ends = style.interval(findings.lower[i, j], findings.upper[i, j])
         return f"{names}: distance {style.text(findings.distance[i, j])} ({ends})"
-    value, lower, upper = (max(0.0, float(each[i, j])) for each in findings.likeness)
+    value, lower, upper = (max(0.0, float(cosines[i, j])) for cosines in findings.likeness)
     return f"{names}: {value:.2f} alike ({lower:.2f} to {upper:.2f})"
 
 
@@ -206,7 +206,7 @@ def _groups(findings: Findings) -> Statement:
         lines.append(f"<li>{names}{reasons}</li>")
     more = f"<p>and {len(groups) - MOST_GROUPS} more.</p>" if len(groups) > MOST_GROUPS else ""
     single = count - sum(map(len, groups))
-    rest = f" {plural(single, 'party is', 'parties are')} in no supported group." if single else ""
+    alone = f" {plural(single, 'party is', 'parties are')} in no supported group." if single else ""
     against = (
         f" Below {'the second' if is_mirrored else 'each'}: in what it differs from all other parties."
         if any('class="reasons"' in line for line in lines)
@@ -215,7 +215,7 @@ def _groups(findings: Findings) -> Statement:
     noun = plural(len(groups), "group stands", "groups stand")
     whom = " for the populations" if findings.beyond_chance else " for the people counted"
     text = (
-        f"{noun} apart, closer inside than to the others, supported at {level_text(findings.level)}{whom}.{rest}{against}</p>"
+        f"{noun} apart, closer inside than to the others, supported at {level_text(findings.level)}{whom}.{alone}{against}</p>"
         f'<ol class="pairs" type="A">{"".join(lines)}</ol>{more}<p>'
     )
     return Statement(single == 0, "Groups", text)
