@@ -236,9 +236,10 @@ class Findings:
         best = best[np.argsort(values[best], kind="stable")]
         return [(int(self.pairs[0][pair]), int(self.pairs[1][pair])) for pair in best]
 
-    def axis_end(self, pairs: Pairs) -> float:
-        """The distance at the right end of these pairs' error bars: the largest finite number among them."""
-        upper, distance = self.upper[pairs], self.distance[pairs]
+    @property
+    def axis_end(self) -> float:
+        """The distance at the right end of the pairs' error bars: the largest finite number among them."""
+        upper, distance = self.upper[self.pairs], self.distance[self.pairs]
         finite = upper[np.isfinite(upper)]
         return float(max(finite.max(initial=0.0), distance.max(initial=0.0))) or 1.0
 

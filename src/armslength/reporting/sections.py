@@ -1,7 +1,5 @@
 """The sections of the page, from top to bottom, and their tables."""
 
-import numpy as np
-
 from armslength.errors import plural
 from armslength.reporting import promise, statements
 from armslength.reporting.drawings import HATCHING, MOST_LABELS_ON_MAP, map_svg, still_heat, tree_svg
@@ -202,19 +200,15 @@ def _one(findings: Findings) -> str:
 
 
 def _nearest(findings: Findings) -> str:
-    parties = np.arange(len(findings.labels))
-    axis_end = findings.axis_end((parties, findings.nearest))
+    count = len(findings.labels)
     fields = {
         "sure": f"{int((findings.candidates == 1).sum()):,}",
-        "count": f"{len(parties):,}",
+        "count": f"{count:,}",
         "level": level_text(findings.level),
-        "rows": "".join(_nearest_row(findings, party, axis_end) for party in parties.tolist()),
+        "rows": "".join(_nearest_row(findings, party) for party in range(count)),
     }
-    on_paper = (
-        f'<p class="only-print note">The first {_MOST_PRINTED} parties; the file has all of them.</p>'
-        if len(parties) > _MOST_PRINTED
-        else ""
-    )
+    first = f'<p class="only-print note">The first {_MOST_PRINTED} parties; the file has all of them.</p>'
+    on_paper = first if count > _MOST_PRINTED else ""
     return section("nearest", "Each party’s nearest", fill(asset("nearest.html"), fields), on_paper)
 
 
@@ -225,22 +219,21 @@ def _pairs(findings: Findings) -> str:
     return section("pairs", "All pairs", body, classes=classes)
 
 
-def _nearest_row(findings: Findings, party: int, axis_end: float) -> str:
+def _nearest_row(findings: Findings, party: int) -> str:
+    """A row of the table; the script adds the bar."""
     other, candidates = int(findings.nearest[party]), int(findings.candidates[party])
-    if candidates == 1:
-        verdict = '<span class="state sure">yes</span>'
-    elif candidates == len(findings.labels) - 1:
-        verdict = '<span class="state unsure">all others could be</span>'
-    else:
-        verdict = f'<span class="state unsure">{plural(candidates - 1, "other")} could be</span>'
+    is_resolved, is_alike = findings.resolved[party, other], findings.is_alike[party, other]
+    state = "told apart" if is_resolved else "alike" if is_alike else "not resolved"
+    count = "all others" if candidates == len(findings.labels) - 1 else plural(candidates - 1, "other")
+    verdict = "yes" if candidates == 1 else f"{count} could be"
     clear = ' <span class="state clear">IN CLEAR</span>' if findings.in_clear[party] else ""
     style = findings.style
     return (
         f'<tr data-party="{party}" data-other="{other}" data-candidates="{candidates}">'
         f'<th scope="row">{_party(findings, party)}{clear}</th><td class="name">{_party(findings, other)}</td>'
-        f"<td>{_state(findings, party, other)}</td><td>{verdict}</td>"
-        f"{_bar(findings, party, other, axis_end)}"
-        f'<td class="numeric">{style.text(findings.distance[party, other])}</td>'
+        f'<td><span class="state {"sure" if is_resolved or is_alike else "unsure"}">{state}</span></td>'
+        f'<td><span class="state {"sure" if candidates == 1 else "unsure"}">{verdict}</span></td>'
+        f'<td class="bar-cell"></td><td class="numeric">{style.text(findings.distance[party, other])}</td>'
         f'<td class="interval">{style.interval(findings.lower[party, other], findings.upper[party, other])}</td></tr>'
     )
 
@@ -249,25 +242,3 @@ def _party(findings: Findings, party: int) -> str:
     return (
         f'<button type="button" class="party" data-chooses="{party}">{name(findings.labels[party])}</button>'
     )
-
-
-def _bar(findings: Findings, left: int, right: int, axis_end: float) -> str:
-    """The interval as a bar in a cell; the script of the page draws the same."""
-    ends = findings.lower[left, right], findings.upper[left, right], findings.distance[left, right]
-    low, high, value = (f"{96 * min(1.0, float(end) / axis_end) + 2:.2f}%" for end in ends)
-    kind = "bars" if findings.resolved[left, right] else "bars unsure"
-    return (
-        f'<td class="bar-cell"><svg class="{kind}" aria-hidden="true">'
-        '<line class="zero" x1="2.00%" x2="2.00%" y1="0" y2="16"/>'
-        f'<line class="span" x1="{low}" x2="{high}" y1="8" y2="8"/>'
-        f'<circle class="value" cx="{value}" cy="8" r="4"/></svg></td>'
-    )
-
-
-def _state(findings: Findings, left: int, right: int) -> str:
-    """Whether a pair is told apart, as a badge."""
-    if findings.resolved[left, right]:
-        return '<span class="state sure">told apart</span>'
-    if findings.is_alike[left, right]:
-        return '<span class="state sure">alike</span>'
-    return '<span class="state unsure">not resolved</span>'
