@@ -24,7 +24,6 @@ from armslength.cli.options import (
     chosen_parties,
     flag,
     load_all,
-    one_against_others,
     open_all,
     option,
     party_files,
@@ -81,7 +80,7 @@ def compare(files: tuple[str, ...], against: str | None, output_format: str, **o
     can be told apart. Comparing costs no privacy, however often you do it.
     """
     sketches = open_all(files, 2)
-    left, right = (sketches, None) if against is None else one_against_others(sketches, against)
+    left, right = (sketches, None) if against is None else _one_against_others(sketches, against)
     reader = al.compare(left, right, show_progress=True, **options)
     first = reader.read_next_batch()  # raises errors before anything is printed
     metadata = {key.decode(): value.decode() for key, value in reader.schema.metadata.items()}
@@ -97,6 +96,16 @@ def compare(files: tuple[str, ...], against: str | None, output_format: str, **o
     else:
         _write_json(lines)
     echo_notes(metadata["note"])
+
+
+def _one_against_others(
+    sketches: "al.Sketches | al.Collection", label: str
+) -> "tuple[al.Sketches, al.Sketches | al.Collection]":
+    """The row of this label, and all others."""
+    one = sketches[label]
+    if not isinstance(sketches, al.Sketches):
+        return one, sketches.without(label)
+    return one, sketches.rows([row for row, other in enumerate(sketches.labels) if other != label])
 
 
 def _lines(first: "pa.RecordBatch", rest: "Iterable[pa.RecordBatch]") -> Iterator[dict[str, Any]]:
@@ -220,7 +229,7 @@ def nearest(
     queries = open_all(files, 1 if index else 2)
     candidates: Any = open_all(index) if index else None
     if query is not None:
-        queries, others = one_against_others(queries, query)
+        queries, others = _one_against_others(queries, query)
         candidates = others if candidates is None else candidates
     if not isinstance(queries, al.Sketches):
         queries = queries.to_sketches()

@@ -256,16 +256,6 @@ def _check_count(rows: int, at_least: int) -> None:
         )
 
 
-def one_against_others(
-    sketches: "al.Sketches | al.Collection", label: str
-) -> "tuple[al.Sketches, al.Sketches | al.Collection]":
-    """The row of this label, and all others."""
-    one = sketches[label]
-    if not isinstance(sketches, al.Sketches):
-        return one, sketches.without(label)
-    return one, sketches.rows([row for row, other in enumerate(sketches.labels) if other != label])
-
-
 def check_new_file(output: str | None, *, overwrite: bool, read: Iterable[str] = ()) -> None:
     """Refuse to write over a file: a lost protocol or release cannot be made again. Files in use, `read`, never are."""
     if output is None:

@@ -118,6 +118,7 @@ def _complete(options: dict[str, Any]) -> None:
 Examples:
   armslength plan --by shape --beyond-chance --open-vocabulary --parties 9 --people 3000 --contribution 5 --epsilon 1
   armslength plan --by shape --open-vocabulary --people 3000 --contribution 5 --epsilon 1 --one-group --item-groups 20
+  armslength plan --input-dim 70000 --epsilon 1 --people 500 --contribution 1
   armslength plan --open-vocabulary --epsilon 1 --people 2000 --contribution 3 --unit "one patient" -o protocol.json
   armslength plan --record age:18,40,65,80 --record sex=F,M --pair age,sex --epsilon 1 --people 500 --by shape
   armslength plan --by shape --open-vocabulary --people 20000 --contribution 3 --epsilon 1 --explain 300

@@ -13,7 +13,6 @@ from armslength.errors import plural
 from armslength.plots import LABEL_PLACES, LabelPlace, free_places
 from armslength.reporting.findings import Findings
 from armslength.reporting.markup import NumberStyle, escaped, name
-from armslength.results import shortened
 
 MOST_LABELS_ON_MAP, MOST_LABELS_ON_TREE, MOST_CELLS_IN_A_ROW = 60, 80, 48
 HATCHING = (
@@ -39,7 +38,7 @@ def map_svg(findings: Findings) -> str:
     if plane is None or plane.axes == 0:
         return ""
     centers, half_axes, width = _fit(plane)
-    texts = [shortened(label, _MOST_LETTERS) for label in findings.labels]
+    texts = [_shortened(label, _MOST_LETTERS) for label in findings.labels]
     places, crowded = _label_places(centers, texts)
     marks = []
     for party, text in enumerate(texts):
@@ -87,6 +86,10 @@ def _label_places(centers: Points, texts: list[str]) -> tuple[list[LabelPlace | 
     return places, [place is None for place in on_phone]
 
 
+def _shortened(label: str, letters: int) -> str:
+    return label if len(label) <= letters else f"{label[: letters - 1]}…"
+
+
 def _ruler(findings: Findings, width: float) -> str:
     """A bar of a round length, to measure the map with."""
     step = round_step(width * 0.2)
@@ -131,7 +134,7 @@ def _cell_color(findings: Findings, first: int, second: int) -> str:
 def _cell_labels(label: str, rank: int) -> str:
     """A label beside its row and above its column."""
     middle, end = _LABEL_SPACE + _CELL * rank + 11.5, _LABEL_SPACE - 6
-    text = escaped(shortened(label, _MOST_CELL_LETTERS))
+    text = escaped(_shortened(label, _MOST_CELL_LETTERS))
     return (
         f'<text x="{end}" y="{middle}" text-anchor="end">{text}</text>'
         f'<text transform="translate({middle},{end})rotate(-90)">{text}</text>'

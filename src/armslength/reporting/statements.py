@@ -170,15 +170,11 @@ def _extremes(findings: Findings, *, closest: bool) -> Statement:
     if not pairs:
         reason = "No two parties are surely alike." if closest else "Not known: no pair is told apart."
         return Statement(False, heading, reason)
-    lines = "".join(
-        f"<li>{_pair(findings, i, j)}{_state(findings, i, j) if closest else _reasons(findings, (i,), (j,))}</li>"
-        for i, j in pairs
-    )
+    lines = ""
+    for i, j in pairs:
+        state = ", surely alike" if findings.is_alike[i, j] else ", not told apart"
+        lines += f"<li>{_pair(findings, i, j)}{state if closest else _reasons(findings, (i,), (j,))}</li>"
     return Statement(True, heading, f'</p><ol class="pairs">{lines}</ol><p>')
-
-
-def _state(findings: Findings, i: int, j: int) -> str:
-    return ", surely alike" if findings.is_alike[i, j] else ", not told apart"
 
 
 def _pair(findings: Findings, i: int, j: int) -> str:
