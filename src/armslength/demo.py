@@ -29,10 +29,8 @@ _CHAPTERS = (
 )
 CHAPTERS = {chapter[0]: chapter[2:] for chapter in _CHAPTERS.split(", ")}
 REGIONS = ("SO", "EI", "AJ", "FM")  # the chapters that are more common in each
-_FACTOR, _COMMON = (
-    4,
-    3,
-)  # how much more common, and how many codes of a chapter have another order in each region
+_FACTOR = 4  # how much more common
+_COMMON = 3  # how many codes of a chapter have another order in each region
 _FEWEST, _MOST = 500, 2000  # patients of a hospital: few, so that noise matters
 _TITLE = "Which hospitals are alike?"
 
@@ -48,7 +46,7 @@ class Hospital:
     visits: pa.Table  # private, with the columns patient and code
 
     @property
-    def folder_name(self) -> str:
+    def file_name(self) -> str:
         """The name without spaces."""
         return self.name.replace(" ", "-")
 
@@ -57,7 +55,7 @@ def run_demo(folder: Path, say: Print) -> Path:
     """Runs the whole workflow in this folder, each command in a process of its own, and returns the path of the report."""
     hospitals = generated_hospitals()
     for hospital in hospitals:
-        path = _visits_file(folder, hospital)
+        path = folder / hospital.file_name / "visits.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(path) as file:
             pq.write_table(hospital.visits, file)
@@ -111,8 +109,8 @@ def _mix(generator: np.random.Generator, more_common: str) -> NDArray[np.float64
     shares = 1 / np.arange(1, CODES + 1)
     common = shares[: _COMMON * len(CHAPTERS)].reshape(_COMMON, -1)
     common[:] = generator.permuted(common, axis=0)
-    for place, letter in enumerate(CHAPTERS):
-        shares[place :: len(CHAPTERS)] *= _FACTOR if letter in more_common else 1
+    for chapter, letter in enumerate(CHAPTERS):
+        shares[chapter :: len(CHAPTERS)] *= _FACTOR if letter in more_common else 1
     shares /= shares.sum()
     return shares
 
@@ -135,20 +133,20 @@ def _visits(
     return pa.table({"patient": patient_names, "code": code_names})
 
 
-def _visits_file(folder: Path, hospital: Hospital) -> Path:
-    """A hospital's private table; its ledger lies beside it."""
-    return folder / hospital.folder_name / "visits.parquet"
-
-
 def _release(folder: Path, hospitals: list[Hospital], protocol: Path, sketches: Path, say: Print) -> None:
-    """Writes all sketches. Each hospital runs the command in its own process, with its own ledger."""
+    """Writes all sketches. Each hospital runs the command in its own process, with a ledger of its own beside its table."""
     sketches.mkdir(exist_ok=True)
-    commands = [
-        _release_command(
-            _visits_file(folder, each), each.name, protocol, sketches / f"{each.folder_name}.parquet"
-        )
-        for each in hospitals
-    ]
+    commands: list[list[object]] = []
+    for hospital in hospitals:
+        own = folder / hospital.file_name
+        ledger = own / "ledger.sqlite"
+        command = [
+            *("release", own / "visits.parquet", "--person", "patient", "--item", "code"),
+            *("--label", hospital.name, "--protocol", protocol, "--population", hospital.name),
+            *("--ledger", ledger, *(() if ledger.exists() else ("--new-ledger",))),
+            *("--repeat", "--overwrite", "-o", sketches / f"{hospital.file_name}.parquet"),
+        ]
+        commands.append(command)
     say("\n3. Each hospital releases one sketch in its own process (the first time with --new-ledger):")
     say(_line([part for part in commands[0] if part != "--new-ledger"]))
     with progress("releases", len(commands), "hospitals", shown=True) as advance:
@@ -157,16 +155,6 @@ def _release(folder: Path, hospitals: list[Hospital], protocol: Path, sketches: 
         with ThreadPoolExecutor(available_threads()) as pool:
             for _ in pool.map(_run, commands[1:]):
                 advance(1)
-
-
-def _release_command(visits: Path, name: str, protocol_file: Path, output: Path) -> list[object]:
-    ledger = visits.with_name("ledger.sqlite")
-    return [
-        *("release", visits, "--person", "patient", "--item", "code", "--label", name),
-        *("--protocol", protocol_file, "--population", name),
-        *("--ledger", ledger, *(() if ledger.exists() else ("--new-ledger",))),
-        *("--repeat", "--overwrite", "-o", output),
-    ]
 
 
 def _line(command: Sequence[object]) -> str:

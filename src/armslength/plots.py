@@ -94,8 +94,8 @@ def forest(
     """
     step = max(1, -(-len(labels) // _MOST_LINES))
     order = (np.arange(len(labels)) if is_sorted else np.argsort(-ends[0], kind="stable"))[::step]
-    value, lower, upper = (each[order] for each in ends)
-    resolved, labels = resolved[order], [labels[place] for place in order]
+    value, lower, upper = (numbers[order] for numbers in ends)
+    resolved, labels = resolved[order], [labels[index] for index in order]
     count = len(value)
     is_short = count <= _MOST_LABELS
     axes = _axes(ax, 7.0, 1.4 + 0.24 * min(max(count, 2), _MOST_LABELS))
@@ -144,10 +144,10 @@ def bars(
 ) -> Any:
     """The axes of `forest` with a bar from 0 to each value, in this order; the first lines, as many as can have names."""
     first = slice(_MOST_LABELS)
-    value, lower, upper = (each[first] for each in ends)
+    value, lower, upper = (numbers[first] for numbers in ends)
     resolved = resolved[first]
     axes = forest(labels[first], (value, lower, upper), resolved, label, ax, is_sorted=True, words=words)
-    colors = [COLORS[0] if each else _GRAY for each in resolved.tolist()]
+    colors = [COLORS[0] if is_resolved else _GRAY for is_resolved in resolved.tolist()]
     axes.barh(np.arange(len(value)), value, height=0.7, color=colors, alpha=0.25, linewidth=0)
     if len(labels) > _MOST_LABELS:
         axes.set_ylabel(f"the first {_MOST_LABELS} of {len(labels):,}")
@@ -168,13 +168,13 @@ def tree(
         True: {"color": COLORS[0], "linestyle": "-"},
         False: {"color": _GRAY, "linestyle": _DASHED if is_short else "-"},
     }
-    place, height = np.zeros(2 * leaves - 1), np.zeros(2 * leaves - 1)
-    place[list(order)] = np.arange(leaves)
+    middle, height = np.zeros(2 * leaves - 1), np.zeros(2 * leaves - 1)
+    middle[list(order)] = np.arange(leaves)
     height[leaves:] = linkage[:, 2]
     for merge, parts in enumerate(linkage[:, :2].astype(np.int64)):
-        place[leaves + merge] = place[parts].mean()
+        middle[leaves + merge] = middle[parts].mean()
         top = height[leaves + merge]
-        x, y = (height[parts[0]], top, top, height[parts[1]]), np.repeat(place[parts], 2)
+        x, y = (height[parts[0]], top, top, height[parts[1]]), np.repeat(middle[parts], 2)
         width = 1.8 if is_short else 0.8
         axes.plot(x, y, **look[bool(supported[merge])], linewidth=width, solid_capstyle="round")
     for is_supported, word in ((True, "supported"), (False, "not supported")):
@@ -257,8 +257,8 @@ def _name_ticks(axis: Any, labels: Sequence[str | tuple[str, str]]) -> None:
 def _legend(axes: Any) -> None:
     """A legend above the picture, if there is anything to explain."""
     if axes.get_legend_handles_labels()[0]:
-        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
-        axes.legend(**place, ncols=2, frameon=False, fontsize=9, handleheight=1.2)
+        above = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+        axes.legend(**above, ncols=2, frameon=False, fontsize=9, handleheight=1.2)
 
 
 def _finished(axes: Any, label: str) -> Any:
@@ -378,9 +378,9 @@ def plan_figure(curves: PlanCurves) -> Any:
     left.set_ylabel(curves.label)
     for axes, x in ((left, curves.sketch_dim), (right, curves.epsilon)):
         axes.plot([x], [curves.value], "o", color="black", markersize=8, zorder=5)
-    place = {"xytext": (0, -18), "textcoords": "offset points", "ha": "center"}
+    below = {"xytext": (0, -18), "textcoords": "offset points", "ha": "center"}
     text = f"recommended: k={curves.sketch_dim:,}"
-    left.annotate(text, (curves.sketch_dim, curves.value), **place, fontsize=9)
+    left.annotate(text, (curves.sketch_dim, curves.value), **below, fontsize=9)
     return figure
 
 
@@ -431,9 +431,9 @@ def label_ends(axes: Any, ends: list[tuple[float, float, str, str]], bottom: flo
     spacing = 0.055  # of the panel's height for one label
     names = sorted((log10(y / bottom) / log10(top / bottom), name, color) for _, y, name, color in ends)
     offsets = spacing * np.arange(len(names))
-    wanted = np.clip([height for height, _, _ in names], 0.0, 1.0)
+    ends_of_lines = np.clip([height for height, _, _ in names], 0.0, 1.0)
     # First up from the label below, then down from the top.
-    heights = np.minimum(np.maximum.accumulate(wanted - offsets) + offsets, 1.0 - offsets[::-1])
+    heights = np.minimum(np.maximum.accumulate(ends_of_lines - offsets) + offsets, 1.0 - offsets[::-1])
     for height, (_, name, color) in zip(heights, names, strict=True):
         look = {"xycoords": "axes fraction", "fontsize": 8.5, "va": "center", "color": color}
         axes.annotate(name, (1.01, height), **look)

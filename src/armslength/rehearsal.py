@@ -45,19 +45,23 @@ def made_up(parties: int = 24, people: int = 700, items_per_person: int = 3, see
     """Made-up hospitals in four regions, as in the demo. The seed is for the data; noise has no seed."""
     if parties * people * items_per_person > _MOST_EVENTS:
         raise ParameterError(f"made-up parties must have at most {_MOST_EVENTS:,} items in all, got more")
-    made = generated_hospitals(parties, (people, people), items_per_person, seed)
-    tables = [each.visits.append_column("group", pa.array([each.name] * len(each.visits))) for each in made]
-    columns = {"person": "patient", "item": "code", "group": "group"}
-    groups = {"public_groups": [each.name for each in made]}
-    return PublicData(pa.concat_tables(tables), columns | groups, np.array([each.region for each in made]))
+    hospitals = generated_hospitals(parties, (people, people), items_per_person, seed)
+    labels = [hospital.name for hospital in hospitals]
+    tables = [
+        hospital.visits.append_column("group", pa.array([hospital.name] * len(hospital.visits)))
+        for hospital in hospitals
+    ]
+    columns = {"person": "patient", "item": "code", "group": "group", "public_groups": labels}
+    regions = np.array([hospital.region for hospital in hospitals])
+    return PublicData(pa.concat_tables(tables), columns, regions)
 
 
 def protocol_of(epsilon: Any, contribution: int, sketch_dim: int, share: Any) -> al.Protocol:
     """A protocol with a new public matrix; without ε, one whose noise is 0 but for one draw in 10^10."""
     if epsilon is None:
         epsilon, share = 50 * contribution, "0.5"  # scales of at most 1/25
-    known: dict[str, Any] = {"epsilon": epsilon, "contribution": contribution, "total_share": share}
-    return al.Protocol(al.SparseJL(sketch_dim=sketch_dim), unit="one person", **known)
+    bounds: dict[str, Any] = {"epsilon": epsilon, "contribution": contribution, "total_share": share}
+    return al.Protocol(al.SparseJL(sketch_dim=sketch_dim), unit="one person", **bounds)
 
 
 @dataclass(frozen=True)
@@ -94,8 +98,8 @@ class Rehearsal:
             return f"No point of this grid shows enough. The best is {setting_text(self.chosen)}: {count} {remedy}"
         text = f"Choose {setting_text(self.chosen)}, the smallest ε of this grid that shows enough: {count}"
         groups = self._smallest("right_groups", self.groups)
-        where = f"need {setting_text(groups)}" if groups else "are not found in this grid"
-        return f"{text} The {self.groups} groups {where}." if self.groups else text
+        needs = f"need {setting_text(groups)}" if groups else "are not found in this grid"
+        return f"{text} The {self.groups} groups {needs}." if self.groups else text
 
     def _smallest(self, name: str, truth: int) -> Point | None:
         """The point with the smallest ε, and then the smallest sketch, that shows enough of the truth."""

@@ -313,7 +313,7 @@ def test_a_reason_chooses_its_two_sides(explained, browser):
     assert page.locator("#differs-text").inner_text().startswith("All others and group B: ")
     assert page.evaluate("location.hash") == "#differs"
     group = findings.groups[1]
-    answer = findings.reasons.shown[findings.reasons.others(group), group]
+    answer = findings.reasons.explanations[findings.reasons.others(group), group]
     assert column(page, "differs-table", 1) == list(answer.item_groups)
     shown = [float(cell.replace("−", "-")) for cell in column(page, "differs-table", 3)]
     np.testing.assert_allclose(shown, 100 * answer.difference, atol=0.051)
@@ -360,7 +360,7 @@ def test_the_heat_map_says_in_what_a_pair_differs_and_chooses_it(explained, brow
     row, column_number = order.index(0), order.index(2)
     page.mouse.move(*cell(page, row, column_number, 5))
     assert re.search(
-        r"ward 3 has more with \w+ \(\+\d+ points\), more", page.locator("#heat-reading").inner_text()
+        r"ward 3 has more with \w+ \(\+\d+\.\d points\), more", page.locator("#heat-reading").inner_text()
     )
     page.mouse.down()
     page.mouse.up()

@@ -22,8 +22,8 @@ from armslength.cli.options import (
     check_new_file,
     choice,
     chosen_parties,
+    flag,
     load_all,
-    one_against_others,
     open_all,
     option,
     party_files,
@@ -35,9 +35,7 @@ from armslength.estimates.shapes import ALIKE
 from armslength.results import LONGEST_LABEL, Column, heading, line, shortened
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
-    from numpy.typing import NDArray
 
 FIELDS = ("left", "right", "value", "lower", "upper", "resolved", "in_clear")
 _LINES_AT_ONCE = 8192
@@ -49,7 +47,6 @@ _MOST_DRAWN = 200  # leaves
 Examples:
   armslength compare sketches.parquet
   armslength compare north.parquet south.parquet --simultaneous
-  armslength compare sketches.parquet --top 20
   armslength compare sketches.parquet --against north --format csv
   armslength compare sketches.parquet --below 40              surely at most 40 apart
   armslength compare sketches.parquet --below 40 --possibly   not surely more than 40 apart
@@ -64,57 +61,51 @@ or of files in a folder; csv and json are written while they are computed.
 @party_files
 @choice(
     "--quantity",
-    values=["distance", "squared-distance", "inner-product", "cosine"],
-    text="What to estimate. Inner products and cosines have approximate intervals.",
+    ["distance", "squared-distance", "inner-product", "cosine"],
+    "What to estimate. Inner products and cosines have approximate intervals.",
 )
-@click.option(
-    "--fdr",
-    is_flag=True,
-    help="The level is about false discoveries: of the pairs told apart, 5% are wrong on average at a level of 0.95.",
-)
-@click.option(
-    "--simultaneous", is_flag=True, help="All intervals hold together at the level, not each by itself."
-)
-@click.option("--against", metavar="LABEL", help="Only this party against all others.")
-@click.option("--top", type=int, metavar="N", help="Only the N pairs of the smallest values, smallest first.")
-@click.option("--farthest", is_flag=True, help="With --top: those of the largest values, largest first.")
-@click.option(
-    "--below",
-    "--threshold",
-    type=float,
-    metavar="X",
-    help="Only pairs surely at or below X: their upper end is.",
-)
-@click.option("--above", type=float, metavar="X", help="Only pairs surely above X: their lower end is.")
-@click.option(
-    "--possibly",
-    is_flag=True,
-    help="With --below or --above: all pairs but those that are surely on the other side.",
-)
+@flag("--fdr", "Of the pairs told apart, 5% are wrong on average at a level of 0.95: false discovery rate.")
+@flag("--simultaneous", "All intervals hold together at the level, not each by itself.")
+@option("--against", "Only this party against all others.", metavar="LABEL")
+@option("--top", "Only the N pairs of the smallest values, smallest first.", type=int, metavar="N")
+@flag("--farthest", "With --top: those of the largest values, largest first.")
+@option("--below", "Only pairs surely at or below X: their upper end is.", type=float, metavar="X")
+@option("--above", "Only pairs surely above X: their lower end is.", type=float, metavar="X")
+@flag("--possibly", "With --below or --above: all pairs but those that are surely on the other side.")
 @answer_options
-def compare(files: tuple[str, ...], against: str | None, form: str, **known: Any) -> None:
+def compare(files: tuple[str, ...], against: str | None, output_format: str, **options: Any) -> None:
     """Distances between all parties in the files, with intervals. A folder stands for all sketch files in it.
 
     Each pair comes with its estimate, an interval that contains the truth with probability --level, and whether the two
     can be told apart. Comparing costs no privacy, however often you do it.
     """
     sketches = open_all(files, 2)
-    left, right = (sketches, None) if against is None else one_against_others(sketches, against)
-    reader = al.compare(left, right, show_progress=True, **known)
+    left, right = (sketches, None) if against is None else _one_against_others(sketches, against)
+    reader = al.compare(left, right, show_progress=True, **options)
     first = reader.read_next_batch()  # raises errors before anything is printed
     metadata = {key.decode(): value.decode() for key, value in reader.schema.metadata.items()}
     lines = _lines(first, reader)
-    if form == "table":
+    if output_format == "table":
         farthest = _write_table(lines, (left, left if right is None else right), metadata)
         pairs = len(left) * (len(left) - 1) // 2 if right is None else len(left) * len(right)
         if farthest is not None:
-            _write_reasons(sketches, files, farthest, 1 - (1 - float(metadata["level"])) / pairs)
+            _echo_farthest(sketches, files, *farthest, 1 - (1 - float(metadata["level"])) / pairs)
         return
-    if form == "csv":
+    if output_format == "csv":
         write_csv(lines, FIELDS, sys.stdout)
     else:
         _write_json(lines)
     echo_notes(metadata["note"])
+
+
+def _one_against_others(
+    sketches: "al.Sketches | al.Collection", label: str
+) -> "tuple[al.Sketches, al.Sketches | al.Collection]":
+    """The row of this label, and all others."""
+    one = sketches[label]
+    if not isinstance(sketches, al.Sketches):
+        return one, sketches.without(label)
+    return one, sketches.rows([row for row, other in enumerate(sketches.labels) if other != label])
 
 
 def _lines(first: "pa.RecordBatch", rest: "Iterable[pa.RecordBatch]") -> Iterator[dict[str, Any]]:
@@ -133,17 +124,11 @@ def _write_json(lines: Iterable[dict[str, Any]]) -> None:
     sys.stdout.write("\n]\n")
 
 
-_QUESTIONS = (
-    "How far apart are the mixes of the people counted?",
-    "Do the populations differ in their mix, beyond chance?",
-)
-
-
 def _write_table(
     lines: Iterable[dict[str, Any]],
     sides: "tuple[al.Sketches | al.Collection, ...]",
     metadata: dict[str, str],
-) -> tuple[str, str, str] | None:
+) -> tuple[list[str], str] | None:
     """Prints all pairs; returns the one that is surely farthest apart, if one is, and how far that surely is."""
     columns = [
         *(
@@ -157,11 +142,13 @@ def _write_table(
         Column("", len("not resolved")),
     ]
     if metadata["by"] == "shape":
-        question = _QUESTIONS[metadata["beyond_chance"] == "true"]
-        click.echo(f"{question}\n")
+        is_beyond_chance = metadata["beyond_chance"] == "true"
+        counted = "How far apart are the mixes of the people counted?"
+        populations = "Do the populations differ in their mix, beyond chance?"
+        click.echo(f"{populations if is_beyond_chance else counted}\n")
     sys.stdout.write(f"{heading(columns)}\n")
     count = resolved = 0
-    farthest, most = None, 0.0
+    farthest, largest = None, 0.0
     is_cosine = metadata["quantity"] == "cosine"
     for pair in lines:
         state = "" if pair["resolved"] or is_cosine else "not resolved"
@@ -171,11 +158,8 @@ def _write_table(
         count += 1
         resolved += pair["resolved"]
         apart = ALIKE - pair["upper"] if is_cosine else pair["lower"]  # a cosine is far where it is small
-        if apart > most:
-            sure = (
-                f"at most {pair['upper']:.2g} alike" if is_cosine else f"at least {pair['lower']:.3g} apart"
-            )
-            farthest, most = (pair["left"], pair["right"], sure), apart
+        if apart > largest:
+            farthest, largest = pair, apart
     percent = f"{100 * float(metadata['level']):.6g}%"
     together = "together" if metadata["simultaneous"] == "true" else "for each pair by itself"
     if metadata["fdr"] == "true":
@@ -184,28 +168,32 @@ def _write_table(
     click.echo(f"{plural(count, 'pair')}{differ}; intervals hold at {percent}, {together}")
     if metadata["note"]:
         click.echo(metadata["note"])
-    return None if metadata["quantity"] == "inner-product" else farthest
+    if farthest is None or metadata["quantity"] == "inner-product":
+        return None
+    at_least = f"at least {farthest['lower']:.3g} apart"
+    distance = f"at most {farthest['upper']:.2g} alike" if is_cosine else at_least
+    return [farthest["left"], farthest["right"]], distance
 
 
-def _write_reasons(
+def _echo_farthest(
     sketches: "al.Sketches | al.Collection",
     files: tuple[str, ...],
-    farthest: tuple[str, str, str],
+    pair: list[str],
+    distance: str,
     level: float,
 ) -> None:
     """In what the farthest pair differs, if its releases have margins; the level is for all pairs, among which it was chosen."""
-    *pair, sure = farthest
     try:
         rows = rows_of(sketches, files, pair)
         reasons = ", ".join(al.explain(rows[0], rows[1], level=level).reasons())
         unsure = "in what is not sure for all pairs together; for these two alone"
-        words = f"{pair[1]} has {reasons}" if reasons else unsure
+        text = f"{pair[1]} has {reasons}" if reasons else unsure
     except al.NotResolvableError:
-        words = "too few people to say in what"
+        text = "too few people to say in what"
     except al.ArmslengthError:  # there are no margins, or two parties of one name
         return
-    begin = f"Surely farthest of these: {pair[0]} and {pair[1]}, {sure}"
-    click.echo(f"{begin}; {words}: armslength explain {shlex.join((*files, *pair))}")
+    farthest = f"Surely farthest of these: {pair[0]} and {pair[1]}, {distance}"
+    click.echo(f"{farthest}; {text}: armslength explain {shlex.join((*files, *pair))}")
 
 
 @click.command(
@@ -214,26 +202,25 @@ Examples:
   armslength nearest sketches.parquet
   armslength nearest sketches.parquet --query north --count 5
   armslength nearest wards.parquet --index archive.parquet --count 3
-  armslength nearest sketches.parquet --by shape --format json
   armslength nearest wards.parquet --index archive/            all files of a folder, a block at a time
 
 "surely nearest": no other party can be nearer, at the level. "could be nearest": the intervals do not rule it out.
 """
 )
 @party_files
-@click.option(
+@option(
     "--index",
+    "Search here, not among the queries; may be repeated.",
     multiple=True,
     type=LocalPath(exists=True),
     metavar="FILE",
-    help="Search here, instead of among the queries themselves. Can be given more than once.",
 )
-@click.option("--query", metavar="LABEL", help="Ask only for this party.")
-@click.option("--count", default=10, show_default=True, help="How many answers for each query.")
-@click.option("--simultaneous", is_flag=True, help="The level holds for all queries together, not for each.")
+@option("--query", "Ask only for this party.", metavar="LABEL")
+@option("--count", "How many answers for each query.", default=10)
+@flag("--simultaneous", "The level holds for all queries together, not for each.")
 @answer_options
 def nearest(
-    files: tuple[str, ...], index: tuple[str, ...], query: str | None, form: str, **known: Any
+    files: tuple[str, ...], index: tuple[str, ...], query: str | None, output_format: str, **options: Any
 ) -> None:
     """Find the nearest parties of each party in the files, with intervals. A folder stands for all sketch files in it.
 
@@ -242,12 +229,12 @@ def nearest(
     queries = open_all(files, 1 if index else 2)
     candidates: Any = open_all(index) if index else None
     if query is not None:
-        queries, others = one_against_others(queries, query)
+        queries, others = _one_against_others(queries, query)
         candidates = others if candidates is None else candidates
     if not isinstance(queries, al.Sketches):
         queries = queries.to_sketches()
-    result = al.nearest(queries, candidates, show_progress=True, **known)
-    echo_result(result, form, result.note)
+    result = al.nearest(queries, candidates, show_progress=True, **options)
+    echo_result(result, output_format, result.note)
 
 
 @click.command(
@@ -256,8 +243,7 @@ Examples:
   armslength cluster sketches.parquet
   armslength cluster sketches.parquet --by shape --linkage complete
   armslength cluster sketches.parquet --cut 4 --format csv
-  armslength cluster north.parquet south.parquet --format json
-  armslength cluster wards/
+  armslength cluster wards/                                    all files of a folder
 
 A group is supported if its two parts are closer to each other than the group is to any cluster beside it, by more than noise, the
 projection and the totals could explain. That is about the people in the data, not about the populations behind them. A question
@@ -267,52 +253,45 @@ A tree has at most 5,000 leaves, and support is claimed for at most 2,000. For m
 """
 )
 @party_files
-@choice(
-    "--linkage",
-    values=["average", "single", "complete"],
-    text="How the distance of two groups follows from those of their members.",
-)
-@click.option("--cut", type=int, help="Cut the tree into this many clusters.")
-@click.option("--height", type=float, help="Or undo all merges above this distance.")
+@choice("--linkage", ["average", "single", "complete"], "How members' distances give those of groups.")
+@option("--cut", "Cut the tree into this many clusters.", type=int)
+@option("--height", "Or undo all merges above this distance.", type=float)
 @LEVEL
 @BY
 @BEYOND_CHANCE
 @FORMAT
-def cluster(files: tuple[str, ...], cut: int | None, height: float | None, form: str, **known: Any) -> None:
+def cluster(
+    files: tuple[str, ...], cut: int | None, height: float | None, output_format: str, **options: Any
+) -> None:
     """Group the parties in the files by their estimated distances, and say which groups are supported.
 
     Without --cut or --height, the largest supported groups are clusters, and all parties are one cluster if there are none. All
     supported groups are right together with probability of about --level. A cut is a description of the estimates.
     """
     sketches = open_all(files, 2)
-    tree = al.cluster(sketches, **known)
+    tree = al.cluster(sketches, **options)
     clusters = tree.flat(cut, height)
-    if form == "table":
-        click.echo(_text(tree, clusters, is_cut=cut is not None or height is not None))
+    if output_format == "table":
+        click.echo(str(tree))
+        if cut is not None or height is not None:
+            click.echo("\nThe cut, a description of the estimates:")
+            for number in range(int(clusters.max()) + 1):
+                names = [tree.labels[leaf] for leaf in tree.order if clusters[leaf] == number]
+                click.echo(f"  cluster {number}: {', '.join(names)}")
+        if len(tree.labels) <= _MOST_DRAWN:
+            click.echo("\n".join(["", *drawn_tree(tree)]))
         echo_against_others(sketches, files, tree.groups(), tree.level)
         return
     rows = tree.to_arrow().to_pylist()
     for position, (row, leaf) in enumerate(zip(rows, tree.order, strict=True)):
         row |= {"cluster": int(clusters[leaf]), "position": position}
-    if form == "csv":
+    if output_format == "csv":
         click.echo(as_csv(rows))
     else:
-        names = ("level", "by", "joined_by", "note", "labels", "order", "linkage", "support", "supported")
-        facts = {name: getattr(tree, name) for name in names}
+        fields = ("level", "by", "joined_by", "note", "labels", "order", "linkage", "support", "supported")
+        facts = {name: getattr(tree, name) for name in fields}
         click.echo(as_json({**facts, "clusters": clusters, "in_clear": rows[0]["in_clear"]}))
     echo_notes(tree.note)
-
-
-def _text(tree: "al.Clusters", clusters: "NDArray[np.int64]", *, is_cut: bool) -> str:
-    lines = [str(tree)]
-    if is_cut:
-        lines += ["", "The cut, a description of the estimates:"]
-        for number in range(int(clusters.max()) + 1):
-            names = [tree.labels[leaf] for leaf in tree.order if clusters[leaf] == number]
-            lines.append(f"  cluster {number}: {', '.join(names)}")
-    if len(tree.labels) <= _MOST_DRAWN:
-        lines += ["", *drawn_tree(tree)]
-    return "\n".join(lines)
 
 
 def drawn_tree(tree: "al.Clusters") -> list[str]:
@@ -346,15 +325,15 @@ Otherwise it is "undecided". A wrong answer has probability at most 1 − --leve
 """
 )
 @party_files
-@click.option("--left", required=True, metavar="LABEL", help="One party.")
-@click.option("--right", required=True, metavar="LABEL", help="The other party.")
-@click.option("--within", type=float, required=True, help="The largest distance that counts as alike.")
+@option("--left", "One party.", required=True, metavar="LABEL")
+@option("--right", "The other party.", required=True, metavar="LABEL")
+@option("--within", "The largest distance that counts as alike.", type=float, required=True)
 @answer_options
-def alike(files: tuple[str, ...], left: str, right: str, form: str, **known: Any) -> None:
+def alike(files: tuple[str, ...], left: str, right: str, output_format: str, **options: Any) -> None:
     """Decide whether two parties are alike, different, or undecided, with a known error rate."""
     sketches = load_all(files)
-    answer = al.alike(sketches[left], sketches[right], **known)
-    echo_result(answer, form, answer.note)
+    answer = al.alike(sketches[left], sketches[right], **options)
+    echo_result(answer, output_format, answer.note)
 
 
 @click.command(
@@ -362,21 +341,20 @@ def alike(files: tuple[str, ...], left: str, right: str, form: str, **known: Any
 Examples:
   armslength outliers sketches.parquet
   armslength outliers sketches.parquet --by shape --factor 2
-  armslength outliers north.parquet south.parquet east.parquet --format json
 
 A party's score is the median of its distances to the others. An outlier has a score of more than --factor times the typical
 score. With probability --level, no party is wrongly called an outlier.
 """
 )
 @party_files
-@option("--factor", default=1.5, help="How many times the typical score makes an outlier.")
+@option("--factor", "How many times the typical score makes an outlier.", default=1.5)
 @answer_options
-def outliers(files: tuple[str, ...], form: str, **known: Any) -> None:
+def outliers(files: tuple[str, ...], output_format: str, **options: Any) -> None:
     """Find the parties that are unlike the rest, with a bound on false alarms."""
     sketches = load_all(files, 3)
-    result = al.outliers(sketches, **known)
-    echo_result(result, form, result.note)
-    if form == "table":
+    result = al.outliers(sketches, **options)
+    echo_result(result, output_format, result.note)
+    if output_format == "table":
         unlike = [[result.labels[row]] for row in result.is_outlier.nonzero()[0]]
         echo_against_others(sketches, files, unlike, result.level)
 
@@ -394,21 +372,19 @@ changed has changed.
 )
 @click.argument("before", type=LocalPath(exists=True))
 @click.argument("after", type=LocalPath(exists=True))
-@click.option(
-    "--partial", is_flag=True, help="Compare the parties that both files have, and list the others."
-)
+@flag("--partial", "Compare the parties that both files have, and list the others.")
 @chosen_parties
 @NO_WORK_LIMIT
 @answer_options
-def drift(before: str, after: str, form: str, **known: Any) -> None:
+def drift(before: str, after: str, output_format: str, **options: Any) -> None:
     """How far each party moved from one release to the next, with intervals.
 
     The second release cost its own ε. Comparing the two costs nothing.
     """
-    result = al.drift(load_all((before,)), load_all((after,)), **known)
+    result = al.drift(load_all((before,)), load_all((after,)), **options)
     missing = (("before", result.only_before), ("after", result.only_after))
     only = [f"only {when}: {', '.join(labels)}" for when, labels in missing if labels]
-    echo_result(result, form, *only, result.note)
+    echo_result(result, output_format, *only, result.note)
 
 
 @click.command(
@@ -423,27 +399,21 @@ The page opens in any browser, without a network; it prints, and most of it can 
 """
 )
 @party_files
-@click.option(
-    "-o", "--output", required=True, type=LocalPath(), help="Where the page goes, such as report.html."
-)
-@click.option("--title", help="The heading; by default it says how many parties there are.")
+@option("-o --output", "Where the page goes, such as report.html.", required=True, type=LocalPath())
+@option("--title", "The heading; by default it says how many parties there are.")
 @LEVEL
+@option("--simultaneous/--each", "Whether all intervals hold together, or each by itself.", default=True)
 @option(
-    "--simultaneous/--each",
-    default=True,
-    help="Whether all intervals hold together at that level, or each by itself.",
-)
-@click.option(
     "--by",
+    "size: counts as they are. shape: the mix alone.  [default: shape, where totals were released]",
     type=click.Choice(["size", "shape"]),
-    help="size: counts as they are. shape: the mix alone.  [default: shape, where totals were released]",
 )
-@click.option(
+@option(
     "--beyond-chance/--counts",
+    "Ask about populations, or the people counted.  [default: populations, if possible]",
     default=None,
-    help="About the populations behind the samples, or about the people counted.  [default: populations, where people were counted]",
 )
-def report(files: tuple[str, ...], output: str, **known: Any) -> None:
+def report(files: tuple[str, ...], output: str, **options: Any) -> None:
     """Write one offline page about the sketches in FILE.
 
     It has a summary in words, a map of all parties, a heat map, what sets two parties or groups apart (for releases with
@@ -453,5 +423,5 @@ def report(files: tuple[str, ...], output: str, **known: Any) -> None:
     if not output.lower().endswith((".html", ".htm")):
         raise click.UsageError(f"the output must be a page that ends in .html, got {output}")
     check_new_file(output, overwrite=True, read=files)
-    al.report(load_all(files), output, **known)
+    al.report(load_all(files), output, **options)
     click.echo(f"the report is in {output}")

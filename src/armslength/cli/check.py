@@ -17,16 +17,18 @@ from armslength.cli.options import (
     NAMES,
     NO_WORK_LIMIT,
     RELATION,
+    TABLE_OR_JSON,
     Decorator,
     all_of,
     choice,
     event_source,
+    flag,
     option,
     record_options,
     source_options,
     work_limit,
 )
-from armslength.cli.output import as_json, indented_lines, is_terminal, paragraph
+from armslength.cli.output import as_json, at_most, indented_lines, is_terminal, paragraph
 from armslength.errors import plural, printable
 from armslength.estimates.contribution_quantiles import LARGEST_ITEMS
 from armslength.ingest.check_table import TableCheck, check_table
@@ -45,81 +47,53 @@ _CHOSEN = 0.9  # the quantile without which C cannot be chosen
 def _event_options(item: Decorator) -> Decorator:
     return all_of(
         click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="SOURCE..."),
-        click.option("--person", required=True, metavar="COLUMN", help="Who an event is about."),
+        option("--person", "Who an event is about.", required=True, metavar="COLUMN"),
         item,
-        click.option(
-            "--group", metavar="COLUMN", help="Which group an event belongs to; with --public-groups."
-        ),
-        click.option(
-            "--public-groups",
-            **NAMES,
-            help="Every group that gets a row: names with commas, or @file, one on each line.",
-        ),
-        click.option("--label", help="Instead of both: the name of the one row for all events."),
-        option(
-            "--memory",
-            default="1GB",
-            help="About how much memory to use before events go to an encrypted temporary file.",
-        ),
-        click.option("--threads", type=int, help="At most this many threads."),
+        option("--group", "Which group an event belongs to; with --public-groups.", metavar="COLUMN"),
+        option("--public-groups", "Every group that gets a row: names with commas, or @file.", **NAMES),
+        option("--label", "Instead of both: the name of the one row for all events."),
+        option("--memory", "About how much to use before events go to an encrypted file.", default="1GB"),
+        option("--threads", "At most this many threads.", type=int),
         source_options,
     )
 
 
-event_options = _event_options(click.option("--item", required=True, metavar="COLUMN", help="What happened."))
+event_options = _event_options(option("--item", "What happened.", required=True, metavar="COLUMN"))
 # The options of a release that say what is read.
 table_options = all_of(
     _event_options(
-        click.option(
-            "--item",
-            metavar="COLUMN",
-            help="What happened. Not for a protocol with records: their columns become items.",
-        )
+        option("--item", "What happened. Not for records: their columns become items.", metavar="COLUMN")
     ),
-    click.option(
-        "--weight", metavar="COLUMN", help="How much an event counts; may be negative.  [default: 1 each]"
-    ),
-    click.option(
-        "--protocol", "protocol_file", required=True, type=EXISTING_FILE, help="What all parties agreed on."
-    ),
-    click.option(
-        "--vocabulary",
-        **NAMES,
-        help="For a protocol with a vocabulary: its names, or @file, one on each line.",
-    ),
-    click.option(
-        "--item-weights", type=EXISTING_FILE, help="For a protocol with item weights: the same file."
-    ),
-    click.option(
-        "--margins",
-        type=EXISTING_FILE,
-        help="For a protocol whose margins are a table of items: the same file. Prefixes and columns of records are in the protocol.",
+    option("--weight", "How much an event counts; may be negative.  [default: 1 each]", metavar="COLUMN"),
+    option("--protocol protocol_file", "What all parties agreed on.", required=True, type=EXISTING_FILE),
+    option("--vocabulary", "For a protocol with a vocabulary: its names, or @file.", **NAMES),
+    option("--item-weights", "For a protocol with item weights: the same file.", type=EXISTING_FILE),
+    option(
+        "--margins", "For a protocol whose margins are a table of items: the same file.", type=EXISTING_FILE
     ),
     record_options,
     NO_WORK_LIMIT,
 )
 
 
-def table_job(files: tuple[str, ...], known: dict[str, Any]) -> TableJob:
+def table_job(files: tuple[str, ...], options: dict[str, Any]) -> TableJob:
     """The job that `table_options` describe."""
-    protocol = al.Protocol.load(known["protocol_file"], **work_limit())
-    if (
-        known["record"] is not None
-        and checked_record(known["record"], known["record_pairs"]) != protocol.record
-    ):
+    protocol = al.Protocol.load(options["protocol_file"], **work_limit())
+    record = checked_record(options["record"], options["record_pairs"])
+    if options["record"] is not None and record != protocol.record:
         raise click.UsageError(
             "--record and --pair must be those of the protocol, got others; leave them out"
         )
     return TableJob.of(
-        event_source(files, known),
+        event_source(files, options),
         protocol,
-        EventColumns(known["person"], known["item"], known["group"], known["weight"]),
-        public_groups_of(known["group"], known["public_groups"], known["label"]),
-        known["vocabulary"],
-        known["item_weights"],
-        margins=known["margins"],
-        memory=known["memory"],
-        threads=known["threads"],
+        EventColumns(options["person"], options["item"], options["group"], options["weight"]),
+        public_groups_of(options["group"], options["public_groups"], options["label"]),
+        options["vocabulary"],
+        options["item_weights"],
+        margins=options["margins"],
+        memory=options["memory"],
+        threads=options["threads"],
     )
 
 
@@ -139,8 +113,8 @@ says that nothing looks wrong; 7 that something needs a look.
 """
 )
 @table_options
-@choice("--format", "form", values=["table", "json"], text="json: for a program of yours; private, too.")
-def check(files: tuple[str, ...], form: str, **known: Any) -> None:
+@choice("--format output_format", ["table", "json"], "json: for a program of yours; private, too.")
+def check(files: tuple[str, ...], output_format: str, **options: Any) -> None:
     """Check your own table before a release: is it read as you mean it? Nothing is spent.
 
     The options are those of `armslength release`. You see which public groups have no rows, which groups are not listed, how many rows
@@ -148,13 +122,13 @@ def check(files: tuple[str, ...], form: str, **known: Any) -> None:
     see how much of each column is missing, or is none of the categories listed. For margins, you see which item groups nobody has an item in,
     how much is in none of those listed, and how many people have more item groups than count.
     """
-    if form == "table" and not is_terminal(sys.stdout):
+    if output_format == "table" and not is_terminal(sys.stdout):
         raise click.UsageError(
             "the check is private and goes to a terminal only, got a file or a pipe; pass --format json to have it there"
         )
-    job = table_job(files, known)
+    job = table_job(files, options)
     result = check_table(job, show_progress=True)
-    click.echo(as_json(_document(result)) if form == "json" else check_text(result, job))
+    click.echo(as_json(_document(result)) if output_format == "json" else check_text(result, job))
     if result.needs_a_look:
         click.get_current_context().exit(NEEDS_A_LOOK)
 
@@ -184,44 +158,35 @@ def check_text(result: TableCheck, job: TableJob) -> str:
     """The check in words, under its banner."""
     parts = {
         "groups": _groups(result),
-        "left out": _left_out(result),
+        "left out": [_left_out(result)],
         "columns": _columns(result, job),
         "people": _people(result),
-        "counted": _counted(result, job),
-        **({} if result.margins is None else {"item groups": _item_groups(result, job)}),
+        "counted": [_counted(result, job)],
+        "item groups": _item_groups(result, job),
     }
-    return "\n".join([BANNER, "", *indented_lines(parts)])
+    return "\n".join([BANNER, "", *indented_lines({name: lines for name, lines in parts.items() if lines})])
 
 
 def _groups(result: TableCheck) -> list[str]:
-    lines = []
-    for label in result.empty_groups[:_MOST_SHOWN]:
-        near = result.likely.get(label)
-        meant = "" if near is None else f" Did you mean {_name(near)}?"
-        lines.append(f"{_name(label)} is listed and has no rows.{meant}")
-    lines += _more(result.empty_groups, "listed group has no rows", "listed groups have no rows")
-    for name, rows in list(result.unlisted.items())[:_MOST_SHOWN]:
-        lines.append(f"{_name(name)} has {plural(rows, result.left_out.noun)} and is not listed.")
-    lines += _more(result.unlisted, "group is not listed", "groups are not listed")
+    meant = {label: f" Did you mean {_name(near)}?" for label, near in result.likely.items()}
+    empty = [
+        f"{_name(label)} is listed and has no rows.{meant.get(label, '')}" for label in result.empty_groups
+    ]
+    unlisted = [
+        f"{_name(name)} has {plural(rows, result.left_out.noun)} and is not listed."
+        for name, rows in result.unlisted.items()
+    ]
+    lines = [*at_most(_MOST_SHOWN, empty, "group"), *at_most(_MOST_SHOWN, unlisted, "group")]
     return lines or [f"rows in every listed group, and in no other ({len(result.groups):,})"]
-
-
-def _more(names: Any, one: str, many: str) -> list[str]:
-    """A line for the names that are not shown."""
-    more = len(names) - _MOST_SHOWN
-    return [f"{more:,} more {one if more == 1 else many}"] if more > 0 else []
 
 
 def _name(name: str) -> str:
     """A group's name; in quotes where its blanks would not be seen."""
-    return (
-        json.dumps(name, ensure_ascii=True)
-        if name != name.strip() or not name.isprintable()
-        else printable(name)
-    )
+    is_plain = name == name.strip() and name.isprintable()
+    return printable(name) if is_plain else json.dumps(name, ensure_ascii=True)
 
 
-def _left_out(result: TableCheck) -> list[str]:
+def _left_out(result: TableCheck) -> str:
     left = result.left_out
     reasons = {
         "without a person": left.person,
@@ -230,11 +195,10 @@ def _left_out(result: TableCheck) -> list[str]:
         "without a usable item": left.item,
         "without a usable weight": left.weight,
     }
-    lost = [f"{count:,} {reason}" for reason, count in reasons.items() if count]
+    counts = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if count)
     total = left.rows - left.counting
-    if not total:
-        return [f"none of {plural(left.rows, left.noun)}"]
-    return [f"{total:,} of {plural(left.rows, left.noun)}: {', '.join(lost)}"]
+    rows = plural(left.rows, left.noun)
+    return f"{total:,} of {rows}: {counts}" if total else f"none of {rows}"
 
 
 def _columns(result: TableCheck, job: TableJob) -> list[str]:
@@ -258,24 +222,22 @@ def _people(result: TableCheck) -> list[str]:
     if not result.people:
         return ["nobody has an event that counts. Are the columns right?"]
     lines = [
-        f"{count:,} may be there twice: their ids differ only in {what}. Write them alike, or each counts as two people."
-        for what, count in result.spellings.items()
+        f"{count:,} may be there twice: their ids differ only in {difference}. Write them alike, or each counts as two people."
+        for difference, count in result.spellings.items()
     ]
     return [f"{result.people:,}", *lines]
 
 
-def _counted(result: TableCheck, job: TableJob) -> list[str]:
+def _counted(result: TableCheck, job: TableJob) -> str:
     if result.share is None:
-        return ["nothing"]
-    protocol, what = job.protocol, _what_counts(job)
+        return "nothing"
     over = f"{plural(result.people_over, 'person has', 'people have')} more"
-    kept = f"{result.share:.0%} of {what} at {protocol.contribution:,} a person; {over}."
-    if protocol.record is not None:  # which sets that number
-        return [kept]
-    return [f"{kept} To choose that number without a leak: armslength contribution"]
+    kept = f"{result.share:.0%} of {_counted_noun(job)} at {job.protocol.contribution:,} a person; {over}."
+    choose = " To choose that number without a leak: armslength contribution"
+    return kept if job.protocol.record is not None else kept + choose  # a record sets that number
 
 
-def _what_counts(job: TableJob) -> str:
+def _counted_noun(job: TableJob) -> str:
     if job.columns.weight is not None:
         return "weights"
     return "(person, group, item) pairs" if job.protocol.count == "people" else "events"
@@ -283,17 +245,17 @@ def _what_counts(job: TableJob) -> str:
 
 def _item_groups(result: TableCheck, job: TableJob) -> list[str]:
     """Whether the item groups fit the table, where there are some."""
-    check, margins, most = result.margins, job.protocol.margins, job.protocol.margin_contribution or 0
+    check, margins = result.margins, job.protocol.margins
     if check is None or margins is None:
         return []
     lines = []
     if margins.rule != "record":
         spelling = " Are items written as in the list?" if check.in_none >= 0.9 else ""
-        lines.append(f"{check.in_none:.1%} of {_what_counts(job)} are {margins.names[-1]}.{spelling}")
-    lines += [f"{_name(name)}: nobody has an item in it." for name in check.empty[:_MOST_SHOWN]]
-    lines += _more(check.empty, "item group has nobody", "item groups have nobody")
-    share = check.people_over / result.people
-    return [*lines, f"{share:.1%} of people have more item groups than count ({most:,} of each person)."]
+        lines.append(f"{check.in_none:.1%} of {_counted_noun(job)} are {margins.names[-1]}.{spelling}")
+    empty = [f"{_name(name)}: nobody has an item in it." for name in check.empty]
+    lines += at_most(_MOST_SHOWN, empty, "item group")
+    share, bound = check.people_over / result.people, job.protocol.margin_contribution
+    return [*lines, f"{share:.1%} of people have more item groups than count ({bound:,} of each person)."]
 
 
 @click.command(
@@ -313,60 +275,58 @@ of people decides, after ε is spent: the true number is private.
 """
 )
 @event_options
-@click.option(
-    "--epsilon", required=True, help="ε of this answer, such as 0.1. It adds up with later releases."
-)
-@click.option("--unit", required=True, help='Who is protected, such as "one patient": as in the protocol.')
+@option("--epsilon", "ε of this answer, such as 0.1. It adds up with later releases.", required=True)
+@option("--unit", 'Who is protected, such as "one patient": as in the protocol.', required=True)
 @RELATION
-@choice(
-    "--count",
-    values=["people", "events"],
-    text="What the protocol will count: people, once for each group and item, or events.",
-)
-@click.option("--one-group", is_flag=True, help="The protocol will count each person in one group only.")
-@choice("--items", values=["string", "int64"], text="The type of the items.")
+@choice("--count", ["people", "events"], "What will count: people, once for each group and item, or events.")
+@flag("--one-group", "The protocol will count each person in one group only.")
+@choice("--items", ["string", "int64"], "The type of the items.")
 @ledger_options
 @LEVEL
-@choice("--format", "form", values=["table", "json"])
-def contribution(files: tuple[str, ...], form: str, **known: Any) -> None:
+@TABLE_OR_JSON
+def contribution(files: tuple[str, ...], output_format: str, **options: Any) -> None:
     """Learn in private how many items people have, to choose C, the contribution of a protocol. It spends privacy."""
-    ledger = chosen_ledger(known)
-    source = event_source(files, known)
-    result = al.contribution_quantiles(source, ledger=ledger, show_progress=True, **known)
-    if form == "json":
-        click.echo(as_json(_quantiles_document(result)))
+    ledger = chosen_ledger(options)
+    source = event_source(files, options)
+    result = al.contribution_quantiles(source, ledger=ledger, show_progress=True, **options)
+    if output_format == "json":
+        document = {
+            "people": result.people,
+            "level": result.level,
+            "noise_scale": result.law.scale,
+            "counts": result.counts,
+            "quantiles": result.to_arrow().to_pylist(),
+            "shares": result.shares().to_pylist(),
+        }
+        click.echo(as_json(document))
     else:
-        click.echo("\n".join(_quantile_lines(result, known)))
-        click.echo(charge_text(ledger, known["population"], "charged"))
+        click.echo("\n".join(_quantile_lines(result, options)))
+        click.echo(charge_text(ledger, options["population"], "charged"))
     if not result.is_resolved(_CHOSEN):
         click.get_current_context().exit(NOT_RESOLVABLE)
 
 
-def _quantiles_document(result: "al.ContributionQuantiles") -> dict[str, Any]:
-    return {
-        "people": result.people,
-        "level": result.level,
-        "noise_scale": result.law.scale,
-        "counts": result.counts.tolist(),
-        "quantiles": result.to_arrow().to_pylist(),
-        "shares": result.shares().to_pylist(),
-    }
-
-
-def _quantile_lines(result: "al.ContributionQuantiles", known: dict[str, Any]) -> list[str]:
+def _quantile_lines(result: "al.ContributionQuantiles", options: dict[str, Any]) -> list[str]:
     """The answer in words and two tables."""
-    what = "events" if known["count"] == "events" else "items"
+    noun = "events" if options["count"] == "events" else "items"
     quantiles = [
         {
             "share of people": f"{row['quantile']:.0%}",
-            f"have at most so many {what}": _edge(row["items"]) if row["resolved"] else "not resolved",
+            f"have at most so many {noun}": _edge(row["items"]) if row["resolved"] else "not resolved",
             "from": _edge(row["lower"]),
             "to": _edge(row["upper"]),
         }
         for row in result.to_arrow().to_pylist()
     ]
+    epsilon = decimal_text(checked_epsilon(options["epsilon"]))
+    about = f"about {max(0, result.people):,} people; ε = {epsilon} for {options['unit']}; {100 * result.level:g} % for all lines together"
+    lines = [f"How many {noun} do people have?  ({about})", "", *table_lines(quantiles, ()), ""]
+    if not result.is_resolved(_CHOSEN):
+        least = math.ceil(100 * result.law.scale)
+        note = f"Too few people for this ε: 90 % needs about {least:,}. Take C from public figures, or a larger ε."
+        return [*lines, paragraph(note)]
     rows = result.shares().to_pylist()
-    last = 1 + next((place for place, row in enumerate(rows) if row["lower"] >= _NEARLY_ALL), len(rows))
+    enough = [row["lower"] >= _NEARLY_ALL for row in rows]
     shares = [
         {
             "C": f"{row['items']:,}",
@@ -374,18 +334,10 @@ def _quantile_lines(result: "al.ContributionQuantiles", known: dict[str, Any]) -
             "from": f"{row['lower']:.0%}",
             "to": f"{row['upper']:.0%}",
         }
-        for row in rows[:last]
+        for row in rows[: 1 + enough.index(True) if any(enough) else None]
     ]
-    epsilon = decimal_text(checked_epsilon(known["epsilon"]))
-    about = f"about {max(0, result.people):,} people; ε = {epsilon} for {known['unit']}; {100 * result.level:g} % for all lines together"
-    lines = [f"How many {what} do people have?  ({about})", "", *table_lines(quantiles, ())]
-    if result.is_resolved(_CHOSEN):
-        lines += ["", *table_lines(shares, ())]
-        note = f"What share of {what} a C keeps cannot be told: a few people may have any number of them. All parties must use one C."
-    else:
-        least = math.ceil(100 * result.law.scale)
-        note = f"Too few people for this ε: 90 % needs about {least:,}. Take C from public figures, or a larger ε."
-    return [*lines, "", paragraph(note)]
+    note = f"What share of {noun} a C keeps cannot be told: a few people may have any number of them. All parties must use one C."
+    return [*lines, *table_lines(shares, ()), "", paragraph(note)]
 
 
 def _edge(items: float) -> str:

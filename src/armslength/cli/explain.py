@@ -17,7 +17,9 @@ from armslength.cli.options import (
     LocalPath,
     chosen_parties,
     file_lines,
+    flag,
     load_all,
+    option,
     rows_of,
 )
 from armslength.cli.output import as_csv, as_json, echo_notes
@@ -31,7 +33,6 @@ Examples:
   armslength explain study/ north                            north against the rest
   armslength explain a.parquet b.parquet north harbor --items codes.txt
   armslength explain study/ --with north --with hill --against harbor --against bay      two groups
-  armslength explain study/ north harbor --format csv
 
 "more": in the second, more of every 100 people were counted with an item of this group than in the first. With probability
 --level all intervals hold together, so no "more" or "fewer" is wrong about what was counted. Of each person at most
@@ -40,23 +41,15 @@ margin_contribution item groups count: where people have more of them on one sid
 """
 )
 @click.argument("words", nargs=-1, required=True, metavar="FILE... [A [B]]")
-@click.option(
-    "--with", "first", multiple=True, metavar="LABEL", help="A party of the first side; repeatable."
-)
-@click.option(
-    "--against", "second", multiple=True, metavar="LABEL", help="A party of the second side; repeatable."
-)
-@click.option(
+@option("--with first", "A party of the first side; repeatable.", multiple=True, metavar="LABEL")
+@option("--against second", "A party of the second side; repeatable.", multiple=True, metavar="LABEL")
+@option(
     "--items",
+    "Ask about these items, too: a file with one on each line. Needs no margins.",
     type=file_lines,
     metavar="FILE",
-    help="Ask about these items, too: a text file with an item on each line. This needs no margins.",
 )
-@click.option(
-    "--counted",
-    is_flag=True,
-    help="Ask about the people counted, not about the populations that they are samples of.",
-)
+@flag("--counted", "Ask about the people counted, not about the populations that they are samples of.")
 @LEVEL
 @chosen_parties
 @NO_WORK_LIMIT
@@ -69,24 +62,24 @@ def explain(
     *,
     counted: bool,
     level: float,
-    form: str,
+    output_format: str,
 ) -> None:
     """Say in what two parties differ: which item groups more or fewer people have an item of.
 
     Name one party to compare it with the rest, two to compare the second with the first, or groups of parties by --with and
     --against. It needs releases with margins (`armslength protocol new --margins`), and costs no privacy.
     """
-    files, labels = _files_and_labels(words)
+    files, parties = _files_and_labels(words)
     sketches = load_all(files, 2)
-    names = _named(sketches, [*labels[:1], *first], [*labels[1:], *second])
-    sides = [rows_of(sketches, files, chosen) for _, chosen in names]
+    names = _sides(sketches, [*parties[:1], *first], [*parties[1:], *second])
+    sides = [rows_of(sketches, files, labels) for _, labels in names]
     if items is None:
         check_margins(sides)
     a, b = (
         rows if len(rows) == 1 else sum_rows(rows, name) for (name, _), rows in zip(names, sides, strict=True)
     )
     has_groups = a.margins is not None and b.margins is not None
-    if form == "csv" and has_groups and items is not None:
+    if output_format == "csv" and has_groups and items is not None:
         raise click.UsageError("--format csv is one table; leave out --items, or use --format json")
     by, can_ask = best_question(al.concat([a, b]))
     likeness = None
@@ -98,7 +91,7 @@ def explain(
         answers["item_groups"] = al.explain(a, b, beyond_chance=not counted, level=level)
     if items is not None:
         answers["items"] = al.explain_items(a, b, [item.strip() for item in items], level=level, by=by)
-    if form == "table":
+    if output_format == "table":
         if likeness is not None and not math.isnan(likeness["value"]):
             click.echo(
                 f"The mixes of {a.labels[0]} and {b.labels[0]} are {likeness['value']:.2f} alike "
@@ -107,7 +100,7 @@ def explain(
         click.echo("\n\n".join(map(str, answers.values())))
         return
     tables = {name: answer.to_arrow().to_pylist() for name, answer in answers.items()}
-    if form == "csv":
+    if output_format == "csv":
         click.echo(as_csv(next(iter(tables.values()))))
     else:
         click.echo(as_json({"a": a.labels[0], "b": b.labels[0], "likeness": likeness, **tables}))
@@ -116,7 +109,7 @@ def explain(
 
 def _files_and_labels(words: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
     """What is there is a file or a folder; what follows is a label."""
-    count = next((place for place, word in enumerate(words) if not Path(word).exists()), len(words))
+    count = next((index for index, word in enumerate(words) if not Path(word).exists()), len(words))
     if not count:
         LocalPath(exists=True).convert(words[0], None, None)  # its message says what is missing
     if len(words) - count > 2:  # A and B
@@ -127,23 +120,23 @@ def _files_and_labels(words: tuple[str, ...]) -> tuple[tuple[str, ...], list[str
     return words[:count], list(words[count:])
 
 
-def _named(sketches: "al.Sketches", first: list[str], second: list[str]) -> list[tuple[str, list[str]]]:
+def _sides(sketches: "al.Sketches", first: list[str], second: list[str]) -> list[tuple[str, list[str]]]:
     """The name and the labels of both sides. Without a second side the first is compared with the rest."""
-    known = f"there are {', '.join(sketches.labels[:8])}{', …' if len(sketches) > 8 else ''}"
+    parties = f"there are {', '.join(sketches.labels[:8])}{', …' if len(sketches) > 8 else ''}"
     if not first and second:
-        raise click.UsageError(f"--against alone is one side; add --with: {known}")
+        raise click.UsageError(f"--against alone is one side; add --with: {parties}")
     if not first:
-        raise click.UsageError(f"name a party after the files, or with --with; {known}")
+        raise click.UsageError(f"name a party after the files, or with --with; {parties}")
     both = next((label for label in first if label in second), None)
     if both is not None:
         raise click.UsageError(f"{both} is on both sides; leave it out of one")
     sketches[[*first, *second]]  # raises an error for a name that no row has
     if second:
         return [(_joined(first), first), (_joined(second), second)]
-    rest = [label for label in sketches.labels if label not in set(first)]
-    if not rest:
+    others = [label for label in sketches.labels if label not in set(first)]
+    if not others:
         raise click.UsageError("nobody is left to compare with; name fewer parties with --with")
-    return [("the rest", rest), (_joined(first), first)]
+    return [("the rest", others), (_joined(first), first)]
 
 
 def _joined(labels: list[str]) -> str:
@@ -162,9 +155,9 @@ def echo_against_others(
     rows = sketches if isinstance(sketches, al.Sketches) else sketches.to_sketches()
     lines = []
     for group in groups:
-        rest = [label for label in rows.labels if label not in set(group)]
+        others = [label for label in rows.labels if label not in set(group)]
         try:
-            answer = al.explain(rows[rest], rows[list(group)], level=1 - (1 - level) / len(groups))
+            answer = al.explain(rows[others], rows[list(group)], level=1 - (1 - level) / len(groups))
             reasons = ", ".join(answer.reasons()) or "no difference is sure"
         except al.NotResolvableError:
             reasons = "too few people to say"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import armslength as al
-from armslength.cli.options import CSV_HELP, FILE, FORMATS, RELATION, all_of, choice, option
+from armslength.cli.options import CSV_HELP, FILE, RELATION, all_of, choice, flag, option
 from armslength.cli.output import as_csv, as_json
 from armslength.errors import printable
 from armslength.ledger.entry import COLUMNS
@@ -19,28 +19,22 @@ if TYPE_CHECKING:
 
     from armslength.ledger.ledger import Budget, Entry, Spent
 
-_NEW_LEDGER = click.option(
-    "--new-ledger", is_flag=True, help="Make a new ledger; the file must not exist yet."
-)
+_NEW_LEDGER = flag("--new-ledger", "Make a new ledger; the file must not exist yet.")
 # What commands that spend privacy are told about it.
 ledger_options = all_of(
-    click.option("--population", default="", help="Whose budget the ledger charges, such as visits-2026."),
-    option("--ledger", default="ledger.sqlite", type=FILE, help="The ledger that is charged. It must exist."),
+    option("--population", "Whose budget the ledger charges, such as visits-2026.", default=""),
+    option("--ledger", "The ledger that is charged. It must exist.", default="ledger.sqlite", type=FILE),
     _NEW_LEDGER,
-    click.option("--no-ledger", is_flag=True, help="Use no ledger: you keep count yourself."),
-    click.option(
-        "--repeat",
-        is_flag=True,
-        help="Release or ask again what was released or asked before; spends the budget again.",
-    ),
+    flag("--no-ledger", "Use no ledger: you keep count yourself."),
+    flag("--repeat", "Release or ask again what was released or asked before; spends the budget again."),
 )
 _PATH = click.argument("path", metavar="[LEDGER]", default="ledger.sqlite", type=FILE)
 _WIDEST = 40
 
 
-def chosen_ledger(known: dict[str, Any]) -> "al.Ledger | NoLedger":
+def chosen_ledger(options: dict[str, Any]) -> "al.Ledger | NoLedger":
     """The ledger that `ledger_options` name; takes them out of the options."""
-    path, is_new, none = (known.pop(name) for name in ("ledger", "new_ledger", "no_ledger"))
+    path, is_new, none = (options.pop(name) for name in ("ledger", "new_ledger", "no_ledger"))
     if is_new and none:
         raise click.UsageError("--new-ledger must go without --no-ledger, got both; leave one out")
     return al.NO_LEDGER if none else al.Ledger(path, create=is_new)
@@ -77,7 +71,6 @@ def ledger() -> None:
 Examples:
   armslength ledger show
   armslength ledger show north.sqlite --population visits-2026 --past
-  armslength ledger show --format json
   armslength ledger show --format csv > lines.csv
 
 epsilon is the smallest one that is proved for all releases of the period together, at the delta beside it, rounded up. left is the
@@ -86,27 +79,26 @@ as one exact curve, pure ε added), or renyi (zCDP or better).
 """,
 )
 @_PATH
-@click.option("--population", help="Only this population.")
-@click.option("--past", is_flag=True, help="Also what was spent in earlier periods.")
+@option("--population", "Only this population.")
+@flag("--past", "Also what was spent in earlier periods.")
 @choice(
-    "--format",
-    "form",
-    values=FORMATS,
-    text=f"table and json: the summary, all budgets that were ever set, and the lines; csv: the lines alone. {CSV_HELP}",
+    "--format output_format",
+    ["table", "json", "csv"],
+    f"table and json: the summary, all budgets that were ever set, and the lines; csv: the lines alone. {CSV_HELP}",
 )
-def show(path: str, population: str | None, past: bool, form: str) -> None:
+def show(path: str, population: str | None, past: bool, output_format: str) -> None:
     """What was spent of which budget, what is left, and every line.
 
     LEDGER is a file that exists (ledger.sqlite by default). Nothing is written.
     """
     book = al.Ledger(path, read_only=True)
     entries = book.entries(population)
-    if form == "csv":
+    if output_format == "csv":
         click.echo(as_csv([asdict(entry) for entry in entries], COLUMNS))
         return
     spent, budgets = book.spent(population, past=past), book.budgets(population, past=True)
     in_force = book.budgets(population)
-    if form == "json":
+    if output_format == "json":
         document = {
             "spent": [asdict(line) for line in spent],
             "budgets": [{**asdict(budget), "in_force": budget in in_force} for budget in budgets],
@@ -132,38 +124,33 @@ With --delta 0, Gaussian noise is refused. A budget for a period bounds each per
 """,
 )
 @_PATH
-@click.option("--population", required=True, help="Whose budget: the name that releases will give.")
-@click.option("--epsilon", required=True, help="The largest ε of all releases together, such as 4 or 0.5.")
-@option("--delta", default="0", help="Their δ; 0 is pure differential privacy.")
-@click.option(
-    "--unit",
-    required=True,
-    help='The unit of protection in the words of the protocols, such as "one patient".',
-)
+@option("--population", "Whose budget: the name that releases will give.", required=True)
+@option("--epsilon", "The largest ε of all releases together, such as 4 or 0.5.", required=True)
+@option("--delta", "Their δ; 0 is pure differential privacy.", default="0")
+@option("--unit", 'Who is protected, in the words of the protocols, such as "one patient".', required=True)
 @RELATION
-@click.option(
+@option(
     "--period",
+    "For each calendar period in UTC.  [default: once, for all time]",
     type=click.Choice(["year", "quarter", "month", "week", "day"]),
-    help="For each calendar period in UTC.  [default: once, for all time]",
 )
 @_NEW_LEDGER
-def budget(path: str, new_ledger: bool, **known: Any) -> None:
+def budget(path: str, new_ledger: bool, **options: Any) -> None:
     """Set, raise or lower what a population may lose.
 
     LEDGER is a file that exists (ledger.sqlite by default), or a new one with --new-ledger. What was charged before counts.
     """
     book = al.Ledger(path, create=new_ledger)
-    before = [old for old in book.budgets(known["population"]) if old.period == known["period"]]
-    new = book.set_budget(**known)
-    (spent,) = (each for each in book.spent(new.population) if each.budget == new)
+    before = [old for old in book.budgets(options["population"]) if old.period == options["period"]]
+    new = book.set_budget(**options)
+    (spent,) = (line for line in book.spent(new.population) if line.budget == new)
     click.echo(
         f"the budget of {new.population!r} is {new}, for {new.unit or 'no named unit'!r} ({new.relation})"
     )
     if before:
         click.echo(f"before: {before[0]}, since {before[0].time}")
-    click.echo(
-        f"spent: epsilon {_number(spent.epsilon)} at delta {_number(spent.delta)}; left: {_number(spent.left)}"
-    )
+    epsilon, delta, left = map(_cell, (spent.epsilon, spent.delta, spent.left))
+    click.echo(f"spent: epsilon {epsilon} at delta {delta}; left: {left}")
 
 
 def _tables(
@@ -175,44 +162,48 @@ def _tables(
     """Three tables, without those that are empty."""
     spent_rows = [
         {
-            "population": each.population,
-            "unit": each.unit,
-            "relation": each.relation,
-            "period": "in all" if each.period is None else f"{each.period} from {(each.start or '')[:10]}",
-            "releases": str(each.releases),
-            "epsilon": _number(each.epsilon),
-            "delta": _number(each.delta),
-            "budget": "-" if each.budget is None else f"{each.budget.epsilon} at {_short(each.budget.delta)}",
-            "left": _number(each.left),
-            "proof": each.method or "none",
+            "population": line.population,
+            "unit": line.unit,
+            "relation": line.relation,
+            "period": "in all" if line.period is None else f"{line.period} from {(line.start or '')[:10]}",
+            "releases": line.releases,
+            "epsilon": line.epsilon,
+            "delta": line.delta,
+            "budget": line.budget and f"{line.budget.epsilon} at {_short(line.budget.delta)}",
+            "left": line.left,
+            "proof": line.method or "none",
         }
-        for each in spent
+        for line in spent
     ]
     budget_rows = [
         {
-            "set": each.time,
-            "population": each.population,
-            "period": each.period or "in all",
-            "epsilon": each.epsilon,
-            "delta": _short(each.delta),
-            "unit": each.unit,
-            "relation": each.relation,
-            "state": "in force" if each in in_force else "replaced",
+            "set": budget.time,
+            "population": budget.population,
+            "period": budget.period or "in all",
+            "epsilon": budget.epsilon,
+            "delta": _short(budget.delta),
+            "unit": budget.unit,
+            "relation": budget.relation,
+            "state": "in force" if budget in in_force else "replaced",
         }
-        for each in budgets
+        for budget in budgets
     ]
-    names = ("time", "population", "label", "law", "epsilon", "delta", "protocol")
-    entry_rows = [{name: getattr(each, name) for name in names} for each in entries]
-    for row in entry_rows:
-        row |= {"delta": _short(row["delta"]), "protocol": row["protocol"][:12]}
-    tables = {"Spent": spent_rows, "Budgets": budget_rows, "Lines": entry_rows}
-    return "\n\n".join(_table(title, rows) for title, rows in tables.items() if rows)
-
-
-def _table(title: str, rows: "Sequence[dict[str, str]]") -> str:
-    """Columns side by side under a title."""
-    cells = [{name: shortened(printable(text) or "-", _WIDEST) for name, text in row.items()} for row in rows]
-    return "\n".join([title, *table_lines(cells, rows[0])])
+    entry_rows = [
+        {name: getattr(entry, name) for name in ("time", "population", "label", "law", "epsilon")}
+        | {"delta": _short(entry.delta), "protocol": entry.protocol[:12]}
+        for entry in entries
+    ]
+    tables: dict[str, list[dict[str, Any]]] = {
+        "Spent": spent_rows,
+        "Budgets": budget_rows,
+        "Lines": entry_rows,
+    }
+    parts = []
+    for title, rows in tables.items():
+        if rows:
+            cells = [{name: _cell(value) for name, value in row.items()} for row in rows]
+            parts.append("\n".join([title, *table_lines(cells, rows[0])]))
+    return "\n\n".join(parts)
 
 
 def _short(exact: str) -> str:
@@ -220,5 +211,6 @@ def _short(exact: str) -> str:
     return f"{float(Fraction(exact)):g}"
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:g}"
+def _cell(value: str | float | None) -> str:
+    text = f"{value:g}" if isinstance(value, float) else "" if value is None else str(value)
+    return shortened(printable(text) or "-", _WIDEST)

@@ -53,7 +53,7 @@ class LazyGroup(CleanErrors):
         if cmd_name not in VERBS:
             return None
         file = import_module(f"armslength.cli.{_FILES.get(cmd_name, cmd_name)}")
-        commands = (each for each in vars(file).values() if isinstance(each, click.Command))
+        commands = (value for value in vars(file).values() if isinstance(value, click.Command))
         return next(command for command in commands if command.name == cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial, reduce
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,7 @@ def name_list(text: str) -> list[str]:
     return file_lines(text[1:]) if text.startswith("@") else [name.strip() for name in text.split(",")]
 
 
-def mark(text: str) -> str:
+def character(text: str) -> str:
     """A character, also by a name that a shell lets through: tab, or none, which is empty."""
     return {"tab": "\t", r"\t": "\t", "none": ""}.get(text, text)
 
@@ -79,18 +79,38 @@ def _record(
 
 NAMES: dict[str, Any] = {"type": name_list, "metavar": "NAMES|@FILE"}
 RANGE: dict[str, Any] = {"type": number_range, "metavar": "LOW[:HIGH]"}
-MARK: dict[str, Any] = {"type": mark, "metavar": "CHARACTER"}
+CHARACTER: dict[str, Any] = {"type": character, "metavar": "CHARACTER"}
 FILE, EXISTING_FILE = LocalPath(dir_okay=False), LocalPath(exists=True, dir_okay=False)
 
 
-def option(*names: str, default: Any, **known: Any) -> Decorator:
-    """An option whose help shows its default."""
-    return click.option(*names, default=default, show_default=True, **known)
+def option(names: str, text: str, **settings: Any) -> Decorator:
+    """An option with these names, separated by blanks; its help is the text, and shows the default if there is one."""
+    has_default = settings.get("default") not in (None, "")
+    return click.option(*names.split(), help=text, show_default=has_default, **settings)
 
 
-def choice(*names: str, values: Sequence[str], text: str | None = None) -> Decorator:
+def flag(name: str, text: str) -> Decorator:
+    """An option without a value."""
+    return click.option(name, is_flag=True, help=text)
+
+
+def choice(names: str, values: Sequence[str], text: str = "") -> Decorator:
     """An option with these values, the first of which is the default."""
-    return option(*names, type=click.Choice(values), default=values[0], help=text)
+    return option(names, text, type=click.Choice(values), default=values[0])
+
+
+def context_option(names: str, text: str, **settings: Any) -> Decorator:
+    """An option that commands need no argument for: `context_value` has its value."""
+
+    def keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+        ctx.meta[f"armslength.{param.name}"] = value
+
+    return click.option(names, expose_value=False, callback=keep, help=text, **settings)
+
+
+def context_value(name: str) -> Any:
+    """What the current command was told by the `context_option` of this name; None without."""
+    return click.get_current_context().meta.get(f"armslength.{name}")
 
 
 def all_of(*options: Decorator) -> Decorator:
@@ -104,129 +124,95 @@ def all_of(*options: Decorator) -> Decorator:
 
 # What events are read from: see `event_source`.
 source_options = all_of(
-    click.option("--table", metavar="NAME", help="The table of a database."),
-    click.option(
+    option("--table", "The table of a database.", metavar="NAME"),
+    option(
         "--query",
+        "Instead: what the database selects. It must look at each person's rows by themselves: no LIMIT, no ranks or counts over people.",
         metavar="SELECT",
-        help="Instead: what the database selects. It must look at each person's rows by themselves: no LIMIT, no ranks or counts over people.",
     ),
-    click.option(
-        "--input-format",
-        "format",
+    option(
+        "--input-format format",
+        "What files are: csv, jsonl.gz, parquet, ... Needed for standard input, -.",
         metavar="FORMAT",
-        help="What files are, whatever their names: csv, jsonl.gz, parquet, ... Needed for standard input, -.",
     ),
-    click.option(
-        "--delimiter", **MARK, help="Between the fields of .csv, .tsv or .txt files; such as ; or tab."
-    ),
-    option("--quote", **MARK, default='"', help="Around fields that contain others; or none."),
-    option("--encoding", default="utf-8", help="Of text files, such as latin-1, cp1252 or utf-16."),
+    option("--delimiter", "Between the fields of .csv, .tsv or .txt files; such as ; or tab.", **CHARACTER),
+    option("--quote", "Around fields that contain others; or none.", default='"', **CHARACTER),
+    option("--encoding", "Of text files, such as latin-1, cp1252 or utf-16.", default="utf-8"),
 )
 
 
-def event_source(where: Sequence[str], known: dict[str, Any]) -> "al.Source":
+def event_source(where: Sequence[str], options: dict[str, Any]) -> "al.Source":
     """The source that `source_options` describe; takes them out of the options."""
     names = ("table", "query", "format", "delimiter", "encoding")
-    text = {name: known.pop(name) for name in names}
-    quote = known.pop("quote") or None
-    return al.Source(where[0] if len(where) == 1 else list(where), quote=quote, **text)
+    described = {name: options.pop(name) for name in names}
+    quote = options.pop("quote") or None
+    return al.Source(where[0] if len(where) == 1 else list(where), quote=quote, **described)
 
 
 # What becomes of the columns of a table with one row for each person.
 record_options = all_of(
-    click.option(
+    option(
         "--record",
+        "A column of a table with one row for each person, instead of items: age:18,40,65 with edges, sex as it is, sex=F,M with "
+        "categories, admitted:month (year, quarter, month, week, day). Once for each column.",
         type=record_column,
         metavar="COLUMN[:EDGES|:PERIOD|=CATEGORIES]",
         multiple=True,
         callback=_record,
-        help="A column of a table with one row for each person, instead of items: age:18,40,65 with edges, sex as it is, sex=F,M with "
-        "categories, admitted:month (year, quarter, month, week, day). Once for each column.",
     ),
-    click.option(
-        "--pair",
-        "record_pairs",
-        **NAMES,
+    option(
+        "--pair record_pairs",
+        "Two columns of --record, such as age,sex, to compare together; may be repeated.",
         multiple=True,
-        help="Two columns of --record, such as age,sex, to compare how they go together. Once for each pair.",
+        **NAMES,
     ),
 )
 
-LEVEL = option("--level", default=0.95, help="The confidence level of intervals and statements.")
+LEVEL = option("--level", "The confidence level of intervals and statements.", default=0.95)
 BY = choice(
     "--by",
-    values=["size", "shape"],
-    text="size: counts as they are. shape: shares of each party's total, if the protocol releases totals.",
+    ["size", "shape"],
+    "size: counts as they are. shape: shares of each party's total, if the protocol releases totals.",
 )
 METHOD = choice(
-    "--method",
-    values=["asymptotic", "guaranteed"],
-    text="guaranteed: holds for all data, and is several times wider.",
+    "--method", ["asymptotic", "guaranteed"], "guaranteed: holds for all data, and is several times wider."
 )
 RELATION = choice(
-    "--relation",
-    values=["add_remove", "replace"],
-    text="Protect against adding or removing a person, or replacing one.",
+    "--relation", ["add_remove", "replace"], "Whether a person is added or removed, or replaced."
 )
 CSV_HELP = "csv has ' before text that begins with = + - @: a spreadsheet would run it as a formula."
-FORMATS = ("table", "json", "csv")
-FORMAT = choice("--format", "form", values=FORMATS, text=CSV_HELP)
-OVERWRITE = click.option("--overwrite", is_flag=True, help="Replace the output file if it is there.")
-_WORK_IS_FREE = "armslength.cli: no work limit"
-
-
-def _keep(key: str, ctx: click.Context, _: click.Parameter, value: Any) -> None:
-    ctx.meta[key] = value
-
-
-# Commands that read files pass `work_limit()` on; they need no argument of their own.
-NO_WORK_LIMIT = click.option(
-    "--no-work-limit",
-    is_flag=True,
-    expose_value=False,
-    callback=partial(_keep, _WORK_IS_FREE),
-    help="Allow protocols that need more than a few seconds of computing.",
+FORMAT = choice("--format output_format", ["table", "json", "csv"], CSV_HELP)
+TABLE_OR_JSON = choice("--format output_format", ["table", "json"])
+OVERWRITE = flag("--overwrite", "Replace the output file if it is there.")
+BEYOND_CHANCE = flag(
+    "--beyond-chance", "Ask about the populations behind the samples, beyond chance. By shape, for people."
 )
-BEYOND_CHANCE = click.option(
-    "--beyond-chance",
-    is_flag=True,
-    help="Ask about the populations behind the samples: differences that chance explains do not count. By shape, for people.",
+# Commands that read files pass `work_limit()` on.
+NO_WORK_LIMIT = context_option(
+    "--no-work-limit", "Allow protocols that need more than a few seconds of computing.", is_flag=True
 )
 answer_options = all_of(LEVEL, BY, BEYOND_CHANCE, METHOD, FORMAT)
-_ONLY, _EXCLUDE = "armslength.cli: only", "armslength.cli: exclude"
 sketch_files = all_of(
     click.argument("files", nargs=-1, required=True, type=LocalPath(exists=True), metavar="FILE..."),
     NO_WORK_LIMIT,
 )
-chosen_parties = all_of(  # for commands that list parties, beside `load_all`
-    click.option(
-        "--only",
-        **NAMES,
-        expose_value=False,
-        callback=partial(_keep, _ONLY),
-        help="Only these parties: names with commas, or @file.",
-    ),
-    click.option(
-        "--exclude",
-        **NAMES,
-        expose_value=False,
-        callback=partial(_keep, _EXCLUDE),
-        help="All parties but these.",
-    ),
+# For commands that list parties: `load_all` reads them.
+chosen_parties = all_of(
+    context_option("--only", "Only these parties: names with commas, or @file.", **NAMES),
+    context_option("--exclude", "All parties but these.", **NAMES),
 )
 party_files = all_of(sketch_files, chosen_parties)
 
 
 def work_limit() -> dict[str, Any]:
     """The `max_work` argument that --no-work-limit asks for; nothing keeps the library's own limit."""
-    return {"max_work": None} if click.get_current_context().meta.get(_WORK_IS_FREE) else {}
+    return {"max_work": None} if context_value("no_work_limit") else {}
 
 
 def load_all(paths: tuple[str, ...], at_least: int = 1) -> "al.Sketches":
     """The rows of all files that --only and --exclude leave, in order; at least so many, and every label once."""
     sketches = al.load(list(paths), **work_limit())
-    meta = click.get_current_context().meta
-    only, exclude = meta.get(_ONLY), meta.get(_EXCLUDE) or []
+    only, exclude = context_value("only"), context_value("exclude") or []
     for name in (*(only or ()), *exclude):
         sketches[name]  # raises an error for a name that no row has
     labels = [label for label in sketches.labels if (only is None or label in only) and label not in exclude]
@@ -245,17 +231,17 @@ def rows_of(
     rows = sketches[list(labels)]
     if rows.margins is not None or all(protocol.margins is None for protocol in sketches.protocols):
         return rows
-    wanted, parts = set(labels), []
+    names, parts = set(labels), []
     for path in (path for source in files for path in list_files(source)):
         part = al.load(path, **work_limit())
-        parts.append(part.rows([row for row, label in enumerate(part.labels) if label in wanted]))
+        parts.append(part.rows([row for row, label in enumerate(part.labels) if label in names]))
     return al.concat([part for part in parts if len(part)])[list(labels)]
 
 
 def open_all(paths: tuple[str, ...], at_least: int = 1) -> "al.Sketches | al.Collection":
     """The rows of all files; as a collection, in which labels may come twice, if there is a folder among them."""
-    meta = click.get_current_context().meta
-    if not any(Path(path).is_dir() for path in paths) or meta.get(_ONLY) or meta.get(_EXCLUDE):
+    is_chosen = context_value("only") or context_value("exclude")
+    if is_chosen or not any(Path(path).is_dir() for path in paths):
         return load_all(paths, at_least)
     collection = al.open_collection(paths, **work_limit())
     _check_count(len(collection), at_least)
@@ -268,16 +254,6 @@ def _check_count(rows: int, at_least: int) -> None:
             f"the files must hold at least {at_least} rows to compare, got {rows}; "
             "name the files of other parties, too"
         )
-
-
-def one_against_others(
-    sketches: "al.Sketches | al.Collection", label: str
-) -> "tuple[al.Sketches, al.Sketches | al.Collection]":
-    """The row of this label, and all others."""
-    one = sketches[label]
-    if not isinstance(sketches, al.Sketches):
-        return one, sketches.without(label)
-    return one, sketches.rows([row for row, other in enumerate(sketches.labels) if other != label])
 
 
 def check_new_file(output: str | None, *, overwrite: bool, read: Iterable[str] = ()) -> None:

@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 import click
 
+from armslength.errors import plural
 from armslength.results import Result
 
 TEXT_WIDTH = 100
@@ -32,6 +33,12 @@ def indented_lines(parts: Mapping[str, Sequence[str]]) -> list[str]:
     return lines
 
 
+def at_most(count: int, lines: list[str], noun: str) -> list[str]:
+    """The first lines, and how many there are beyond them."""
+    more = len(lines) - count
+    return [*lines[:count], f"… and {plural(more, noun)} more; --format json has all"] if more > 0 else lines
+
+
 def is_terminal(stream: TextIO | None) -> bool:
     """Whether a person reads or types there."""
     return stream is not None and stream.isatty()
@@ -41,17 +48,17 @@ def as_json(value: Any) -> str:
     """The value as indented JSON; numbers that JSON does not have become null, and what a terminal would act on is escaped."""
     text = json.dumps(finite(value), indent=1, ensure_ascii=False)
     return "".join(
-        each if each.isprintable() or each == "\n" else json.dumps(each).strip('"') for each in text
+        letter if letter.isprintable() or letter == "\n" else json.dumps(letter).strip('"') for letter in text
     )
 
 
-def echo_result(result: Result, form: str, *notes: str) -> None:
+def echo_result(result: Result, output_format: str, *notes: str) -> None:
     """Prints a result in words, or its rows as "json" or "csv" with the notes beside them."""
-    if form == "table":
+    if output_format == "table":
         click.echo(str(result))
         return
     rows = result.to_arrow().to_pylist()
-    click.echo(as_csv(rows) if form == "csv" else as_json(rows))
+    click.echo(as_csv(rows) if output_format == "csv" else as_json(rows))
     echo_notes(*notes)
 
 

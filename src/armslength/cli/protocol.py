@@ -17,15 +17,16 @@ from armslength.cli.options import (
     OVERWRITE,
     RANGE,
     RELATION,
+    TABLE_OR_JSON,
     all_of,
     check_new_file,
     choice,
+    flag,
     option,
     record_options,
     work_limit,
 )
 from armslength.cli.output import as_csv, as_json, echo_notes, is_terminal, paragraph
-from armslength.errors import plural
 from armslength.planner.predictions import smallest_resolved_distance
 from armslength.plots import check_format
 from armslength.privacy.exact_numbers import decimal_text, weakness
@@ -40,93 +41,75 @@ _TRANSFORMS = ("SparseJL", "HadamardJL", "FastJL", "GaussianJL", "SignJL", "Iden
 # The options of every protocol.
 _protocol_options = all_of(
     record_options,
-    click.option("--input-dim", type=int, help="How many different items there are."),
-    click.option(
-        "--open-vocabulary", is_flag=True, help="Items need not be listed beforehand. Instead of --input-dim."
-    ),
-    click.option("--epsilon", required=True, help="ε of each release, such as 1 or 0.5."),
-    option("--delta", default="0", help="δ; 0 is pure differential privacy."),
-    click.option(
-        "--contribution", type=int, help="How many items of one person count at most; sets the radius."
-    ),
-    click.option(
-        "--count",
-        type=click.Choice(["people", "events"]),
-        help="What event tables count: people, once for each group and item, or events.  [default: people]",
-    ),
-    click.option(
-        "--one-group",
-        is_flag=True,
-        help="Count each person in one group only, chosen by a secret key: then rows share no person.",
-    ),
-    click.option("--radius", help="The largest change that one person can cause.  [default: 1]"),
-    RELATION,
-    choice("--norm", values=["l1", "l2"], text="l2: for vectors of bounded length."),
+    option("--input-dim", "How many different items there are.", type=int),
+    flag("--open-vocabulary", "Items need not be listed beforehand. Instead of --input-dim."),
+    option("--epsilon", "ε of each release, such as 1 or 0.5.", required=True),
+    option("--delta", "δ; 0 is pure differential privacy.", default="0"),
+    option("--contribution", "How many items of one person count at most; sets the radius.", type=int),
     option(
-        "--total-share", default="0", help="The share of ε for totals, such as 0.1. Needed to compare shapes."
+        "--count",
+        "What event tables count: people, once for each group and item, or events.  [default: people]",
+        type=click.Choice(["people", "events"]),
     ),
-    option("--resolution", default="1", help="1 for counts, a power of two, or auto."),
-    click.option(
-        "--on-grid/--off-grid",
-        default=None,
-        help="Whether you promise that data are multiples of the resolution.",
-    ),
-    click.option(
-        "--changed-entries", type=int, help="How many entries one unit can change, for data off the grid."
-    ),
-    click.option("--value-range", **RANGE, help="A public range; values outside it are clamped."),
-    click.option(
+    flag("--one-group", "Count each person in one group only, drawn in secret: then rows share nobody."),
+    option("--radius", "The largest change that one person can cause.  [default: 1]"),
+    RELATION,
+    choice("--norm", ["l1", "l2"], "l2: for vectors of bounded length."),
+    option("--total-share", "The share of ε for totals, such as 0.1. Needed to compare shapes.", default="0"),
+    option("--resolution", "1 for counts, a power of two, or auto.", default="1"),
+    option("--on-grid/--off-grid", "Whether you promise multiples of the resolution.", default=None),
+    option("--changed-entries", "How many entries one unit can change, for data off the grid.", type=int),
+    option("--value-range", "A public range; values outside it are clamped.", **RANGE),
+    option(
         "--vocabulary",
+        "A text file with one item name on each line, in order.",
         type=click.File(encoding="utf-8"),
         callback=lambda _context, _option, file: None if file is None else file.read().splitlines(),
-        help="A text file with one item name on each line, in order.",
     ),
-    choice("--items", values=["string", "int64"], text="The type of the items of an open vocabulary."),
-    click.option("--seed", help="The public seed.  [default: a new one]"),
+    choice("--items", ["string", "int64"], "The type of the items of an open vocabulary."),
+    option("--seed", "The public seed.  [default: a new one]"),
 )
 
 
 # Those of item groups, for people who have an item in each.
 _margin_options = all_of(
-    click.option(
+    option(
         "--margins",
+        "A public .csv or .parquet file with item (or prefix) and group: count people by item group, too.",
         type=EXISTING_FILE,
-        help="A public .csv or .parquet file with the columns item and group, or prefix and group: count the people with an item in each "
-        "item group, too.",
     ),
-    click.option(
-        "--margin-column",
-        "margin_columns",
+    option(
+        "--margin-column margin_columns",
+        "Instead of --margins: a column of --record whose values are item groups; may be repeated.",
         multiple=True,
         metavar="COLUMN",
-        help="Instead of --margins: a column of --record with edges or listed categories, whose values are item groups; may be repeated.",
     ),
-    option("--margin-share", default="0", help="The share of ε for margins; 0.2 is usual."),
-    click.option(
+    option("--margin-share", "The share of ε for margins; 0.2 is usual.", default="0"),
+    option(
         "--margin-contribution",
+        "How many item groups of a person count in a release.  [default for --margin-column: all]",
         type=int,
-        help="How many item groups of one person count, over all groups of a release.  [default for --margin-column: all]",
     ),
 )
 
 
-def _complete(known: dict[str, Any]) -> None:
+def _complete(options: dict[str, Any]) -> None:
     """Take --open-vocabulary and --margin-column out of the options: the input dimension and the margins say the same."""
-    columns = list(known.pop("margin_columns"))
-    if columns and known["margins"] is not None:
+    columns = list(options.pop("margin_columns"))
+    if columns and options["margins"] is not None:
         raise click.UsageError("either --margins or --margin-column must be given, and not both")
-    known["margins"] = columns or known["margins"]
-    recipe = checked_record(known["record"], known["record_pairs"])
-    if recipe is not None and known["contribution"] is not None and known.get("item_weights") is None:
-        least, given = recipe.items_per_row, known["contribution"]
+    options["margins"] = columns or options["margins"]
+    recipe = checked_record(options["record"], options["record_pairs"])
+    if recipe is not None and options["contribution"] is not None and options.get("item_weights") is None:
+        least, given = recipe.items_per_row, options["contribution"]
         if given < least:
             raise click.UsageError(
                 f"--contribution must be at least {least}, the items of each row, got {given}; leave it out"
             )
-    if recipe is not None and known["input_dim"] is None:
-        items = None if known.pop("open_vocabulary") else recipe.items()
-        known["input_dim"] = None if items is None else len(items)
-    elif (known["input_dim"] is None) != known.pop("open_vocabulary"):
+    if recipe is not None and options["input_dim"] is None:
+        items = None if options.pop("open_vocabulary") else recipe.items()
+        options["input_dim"] = None if items is None else len(items)
+    elif (options["input_dim"] is None) != options.pop("open_vocabulary"):
         raise click.UsageError("either --input-dim or --open-vocabulary must be given, and not both")
 
 
@@ -147,45 +130,30 @@ Exit code 3: the distances cannot be resolved; the last line says what would be 
 )
 @_protocol_options
 @_margin_options
-@click.option(
-    "--item-groups",
-    type=int,
-    help="Instead of --margins: how many item groups there will be, with (other), where they are not listed yet.",
-)
-@click.option("--unit", default="", help='The unit of protection in words, such as "one patient".')
+@option("--item-groups", "Instead of --margins: how many item groups there will be, with (other).", type=int)
+@option("--unit", 'The unit of protection in words, such as "one patient".', default="")
 @BY
 @BEYOND_CHANCE
-@click.option("--distance", **RANGE, help="How far apart the groups are, or low:high, in data units.")
-@click.option("--people", type=int, help="Instead of --distance: how many people a group has.")
-@click.option("--parties", type=int, help="How many parties are compared, all pairs together.")
-@click.option(
+@option("--distance", "How far apart the groups are, or low:high, in data units.", **RANGE)
+@option("--people", "Instead of --distance: how many people a group has.", type=int)
+@option("--parties", "How many parties are compared, all pairs together.", type=int)
+@option(
     "--concentration",
+    "By shape: how often two records of a party are of one item.  [default: by Zipf's law]",
     type=float,
-    help="By shape: how often two records of a party, drawn at random, are of the same item.  [default: by Zipf's law]",
 )
-@click.option(
-    "--explain",
-    type=int,
-    help="How many listed items `armslength explain --items` will be asked about: sizes the sketch for it.",
+@option("--explain", "How many items `armslength explain --items` will be asked about.", type=int)
+@option(
+    "--max-sketch-dim", "The largest sketch to recommend.  [default: 4096, or what --explain takes]", type=int
 )
-@click.option(
-    "--max-sketch-dim",
-    type=int,
-    help="The largest sketch to recommend.  [default: 4096, or what --explain takes]",
-)
-@click.option("--distortion", type=float, help="α: the error may be at most α times the squared distance …")
-@click.option("--failure-probability", type=float, help="… except with probability β, over all pairs.")
-@click.option(
-    "--pairs", type=int, help="Instead of --parties: how many pairs are to hold together.  [default: 1]"
-)
-@click.option("--plot", type=FILE, help="Draw what is predicted against size and ε, to .svg or .png.")
+@option("--distortion", "α: the error may be at most α times the squared distance …", type=float)
+@option("--failure-probability", "… except with probability β, over all pairs.", type=float)
+@option("--pairs", "Instead of --parties: how many pairs are to hold together.  [default: 1]", type=int)
+@option("--plot", "Draw what is predicted against size and ε, to .svg or .png.", type=FILE)
 @OVERWRITE
-@click.option("-o", "--output", type=FILE, help="Write the recommended protocol here.")
+@option("-o --output", "Write the recommended protocol here.", type=FILE)
 @FORMAT
-@click.pass_context
-def plan(
-    ctx: click.Context, /, plot: str | None, output: str | None, overwrite: bool, form: str, **known: Any
-) -> None:
+def plan(plot: str | None, output: str | None, overwrite: bool, output_format: str, **options: Any) -> None:
     """Choose the settings before any privacy is spent: predicts how accurate they are, and whether it can work.
 
     Give the size of the data (--input-dim, --open-vocabulary or --record), the privacy (--epsilon), and how far apart the groups are
@@ -199,25 +167,27 @@ def plan(
     With --explain N the sketch can also tell which of N listed items differ (armslength explain --items). That takes 20 numbers for each
     item, three entries of each item (sparsity 3), or no projection; the plan says what it costs for distances.
     """
-    _complete(known)
+    _complete(options)
     check_new_file(output, overwrite=overwrite)
-    if output is not None and known["item_groups"] is not None:
+    if output is not None and options["item_groups"] is not None:
         raise click.UsageError(
             "-o must go with --margins, which lists the item groups, and not with --item-groups"
         )
-    is_for_events = known["contribution"] is not None or known["record"] is not None
-    if output is not None and is_for_events and not known["unit"]:
+    is_for_events = options["contribution"] is not None or options["record"] is not None
+    if output is not None and is_for_events and not options["unit"]:
         raise click.UsageError(
             '-o must go with --unit, which says who is protected, such as --unit "one patient"'
         )
     if plot is not None:
         check_format(plot)  # before any work
-    result: al.Plan | al.ShapePlan = al.plan(**known)
+    result: al.Plan | al.ShapePlan = al.plan(**options)
     if plot is not None:
         result.plot(plot)
-    click.echo(_listed(result, form))
-    if form == "csv":  # the other forms say it themselves
-        echo_notes(result.weakness)
+    if output_format == "csv":
+        click.echo(as_csv(result.to_arrow().to_pylist()))
+        echo_notes(result.weakness)  # the others have it in their text
+    else:
+        click.echo(str(result) if output_format == "table" else as_json(_plan_document(result)))
     if output is not None and result.resolvable:
         result.protocol.save(output)
         echo_notes(f"the recommended protocol was written to {output}")
@@ -227,60 +197,47 @@ def plan(
             )
     if result.refusal:
         echo_notes(result.refusal)
-        ctx.exit(NOT_RESOLVABLE)
+        click.get_current_context().exit(NOT_RESOLVABLE)
 
 
-def _listed(result: "al.Plan | al.ShapePlan", form: str) -> str:
+def _plan_document(result: "al.Plan | al.ShapePlan") -> dict[str, Any]:
     rows = result.to_arrow().to_pylist()
-    if form == "csv":
-        return as_csv(rows)
-    if form == "table":
-        return str(result)
-    needs = result.needs
-    about: dict[str, Any] = {
+    margins = result.situation.margins if isinstance(result, al.ShapePlan) else None
+    is_complete = result.resolvable and (margins is None or margins.fields is not None)
+    document: dict[str, Any] = {
         "resolvable": result.resolvable,
         "refusal": result.refusal,
         "recommended": next(row for row in rows if row["is_recommended"]),
         "weak_promise": result.weakness or None,
-        "needed": None if needs is None else vars(needs),
+        "needed": result.needs and vars(result.needs),
         "seed": result.seed,
-        "protocol": _document(result),
+        "protocol": result.protocol.document() if is_complete else None,
         "configurations": rows,
     }
     if isinstance(result, al.Plan):
-        about |= {
+        document |= {
             "told_apart": result.told_apart if result.resolvable else None,
             "distance": [result.situation.distances.low, result.situation.distances.high],
             "assumption": result.situation.distances.assumption,
             "reasons": result.reasons,
         }
     else:
-        about |= {
+        document |= {
             "seen": result.seen,
             "hidden_by_chance": result.chance,
             "beyond_chance": result.situation.beyond_chance,
             "assumption": result.assumption,
         }
-        margins = result.situation.margins
-        if margins is not None:
-            best = margins.recommended
-            about["margins"] = {
-                "item_groups": margins.item_groups,
-                "share": float(best.share),
-                "contribution": best.contribution,
-                "seen": best.seen,
-                "hidden_by_chance": margins.chance,
-                "seen_with_one_group": margins.alone,
-            }
-    return as_json(about)
-
-
-def _document(result: "al.Plan | al.ShapePlan") -> dict[str, Any] | None:
-    """The recommended protocol; None if there is none, or if its item groups are not listed yet."""
-    margins = result.situation.margins if isinstance(result, al.ShapePlan) else None
-    if not result.resolvable or (margins is not None and margins.fields is None):
-        return None
-    return result.protocol.document()
+    if margins is not None:
+        document["margins"] = {
+            "item_groups": margins.item_groups,
+            "share": float(margins.recommended.share),
+            "contribution": margins.recommended.contribution,
+            "seen": margins.recommended.seen,
+            "hidden_by_chance": margins.chance,
+            "seen_with_one_group": margins.alone,
+        }
+    return document
 
 
 @click.group()
@@ -296,17 +253,13 @@ def protocol() -> None:
     epilog="""\b
 Examples:
   armslength protocol new --epsilon 1 --contribution 20 --unit "one patient" --sketch-dim 512 --open-vocabulary \\
-             --seed trial-2026 -o protocol.json
-  armslength protocol new --epsilon 1 --contribution 20 --unit "one patient" --sketch-dim 512 --open-vocabulary \\
-             --total-share 0.1 -o protocol.json                      shapes can be compared, too
+             --seed trial-2026 --total-share 0.1 -o protocol.json    sizes and shapes can be compared
   armslength protocol new --epsilon 1 --delta 1e-6 --contribution 100 --max-norm 11 --unit "one customer" \\
              --sketch-dim 2048 --open-vocabulary -o protocol.json    people with many items: 11 is about √(1.2 · 100)
   armslength protocol new --epsilon 1 --delta 1e-6 --radius 1 --unit "one visit" --transform HadamardJL \\
              --input-dim 70000 --sketch-dim 256 -o protocol.json
   armslength protocol new --record age:18,40,65,80 --record sex --record admitted:month --pair age,sex \\
              --epsilon 1 --unit "one patient" --sketch-dim 256 --total-share 0.1 -o protocol.json    one row per person
-  armslength protocol new --record age:18,40,65,80 --record sex=F,M --transform Identity --epsilon 1 \\
-             --unit "one patient" -o protocol.json                   a noisy histogram of listed categories
   armslength protocol new --epsilon 1 --contribution 20 --one-group --unit "one patient" --sketch-dim 512 --open-vocabulary \\
              --margins chapters.csv --margin-share 0.2 --margin-contribution 3 -o protocol.json    what differs, too
   armslength protocol new --record age:18,40,65,80 --record sex=F,M --margin-column age --margin-column sex \\
@@ -319,64 +272,56 @@ With --margins, a release also tells how many people of each group have an item 
 `armslength plan` finds the best settings for the distances that you expect, and writes the same kind of file.
 """
 )
-@click.option("--unit", help='The unit of protection in words, such as "one patient"; asked for if left out.')
-@choice("--transform", values=_TRANSFORMS, text="The public matrix.")
-@click.option("--sketch-dim", type=int, help="How many numbers a sketch has; a multiple of the sparsity.")
-@option("--sparsity", default=1, help="SparseJL: how many rows each coordinate goes to.")
+@option("--unit", 'The unit of protection in words, such as "one patient"; asked for if left out.')
+@choice("--transform", _TRANSFORMS, "The public matrix.")
+@option("--sketch-dim", "How many numbers a sketch has; a multiple of the sparsity.", type=int)
+@option("--sparsity", "SparseJL: how many rows each coordinate goes to.", default=1)
 @choice(
     "--construction",
-    values=["block", "graph", "balanced"],
-    text="SparseJL: balanced needs --input-dim, and is a little more accurate.",
+    ["block", "graph", "balanced"],
+    "SparseJL: balanced is a little more accurate, and needs --input-dim.",
 )
-@choice(
-    "--noise", values=["auto", "laplace", "gaussian"], text="auto: the law of the smaller exact variance."
-)
-@click.option(
+@choice("--noise", ["auto", "laplace", "gaussian"], "auto: the law of the smaller exact variance.")
+@option(
     "--max-norm",
-    help="Bound each person's part of all sketches to this length, with Gaussian noise: less noise where --contribution is large. "
+    "Bound each person's part of all sketches to this length, with Gaussian noise: less noise where --contribution is large. "
     "The root of 1.2 times the contribution keeps nearly all of that many different items. Event tables only.",
 )
-@click.option(
+@option(
     "--item-weights",
+    "A public .csv or .parquet file with the columns item and weight; others count nothing.",
     type=EXISTING_FILE,
-    help="A public .csv or .parquet file with the columns item and weight; items that it does not list count nothing.",
 )
 @_margin_options
-@option("--dropped-bits", default=0, help="Low bits to drop after the noise.")
+@option("--dropped-bits", "Low bits to drop after the noise.", default=0)
 @_protocol_options
 @OVERWRITE
-@click.option("-o", "--output", required=True, type=FILE, help="Where to write it.")
-def new(unit: str | None, transform: str, overwrite: bool, output: str, **known: Any) -> None:
+@option("-o --output", "Where to write it.", required=True, type=FILE)
+def new(unit: str | None, transform: str, overwrite: bool, output: str, **options: Any) -> None:
     """Write a protocol to a file, and print what it means."""
     check_new_file(output, overwrite=overwrite)
-    _complete(known)
+    _complete(options)
     if not unit:
         if not is_terminal(sys.stdin):
             raise click.UsageError('--unit must say who is protected, such as --unit "one patient"')
         unit = click.prompt("Who is protected? Say it in words, such as: one patient")
-    recipe = checked_record(known["record"], known["record_pairs"])
-    if transform != "SparseJL" and known["input_dim"] is None and recipe is not None and recipe.unlisted:
+    recipe = checked_record(options["record"], options["record_pairs"])
+    if transform != "SparseJL" and options["input_dim"] is None and recipe is not None and recipe.unlisted:
         names = ", ".join(recipe.unlisted)
         raise click.UsageError(
             f"--transform {transform} must know all categories, got no list for {names}; "
             f"list them, such as --record {recipe.unlisted[0]}=A,B, or use SparseJL with --sketch-dim"
         )
     sizes = {
-        name: known.pop(name) for name in ("input_dim", "sketch_dim", "sparsity", "construction", "seed")
+        name: options.pop(name) for name in ("input_dim", "sketch_dim", "sparsity", "construction", "seed")
     }
-    agreement = al.Protocol(_transform(transform, **sizes), unit=unit, **known)
+    agreement = al.Protocol(_transform(transform, **sizes), unit=unit, **options)
     agreement.save(output)
     click.echo(description(agreement))
-    click.echo(
-        f"\nwritten to {output}; give this file{_and_table(agreement, known['margins'])} to every party"
-    )
-
-
-def _and_table(agreement: "al.Protocol", table: Any) -> str:
-    """The table of items that a release needs again, if it needs one."""
-    if agreement.margins is None or agreement.margins.rule != "table":
-        return ""
-    return f" and {table} (a release needs it again: --margins {table})"
+    table = ""
+    if agreement.margins is not None and agreement.margins.rule == "table":
+        table = f" and {options['margins']} (a release needs it again: --margins {options['margins']})"
+    click.echo(f"\nwritten to {output}; give this file{table} to every party")
 
 
 def _transform(
@@ -407,12 +352,12 @@ Examples:
 """
 )
 @click.argument("file", type=EXISTING_FILE)
-@choice("--format", "form", values=["table", "json"])
+@TABLE_OR_JSON
 @NO_WORK_LIMIT
-def show(file: str, form: str) -> None:
+def show(file: str, output_format: str) -> None:
     """Show a protocol: who is protected, how, and which distances can be told from 0."""
     loaded = al.Protocol.load(file, **work_limit())
-    if form == "json":
+    if output_format == "json":
         ids = {"fingerprint": loaded.fingerprint, "space": loaded.space}
         click.echo(as_json({**loaded.document(), **ids}))
     else:
@@ -427,13 +372,13 @@ def description(protocol: "al.Protocol") -> str:
         "record": protocol.record,
         "item weights": protocol.item_weights and f"the list with SHA-256 {protocol.item_weights}",
         "max norm": norm and f"{norm}, of each person's part of all sketches",
+        "margins": protocol.margins,
     }
     lines = [
         paragraph(guarantee_in_words(protocol, UNKNOWN)),
         "",
         protocol.transform.card(),
         *(f"  {name}: {text}" for name, text in optional.items() if text),
-        *([] if protocol.margins is None else _margin_lines(protocol)),
         f"  noise: {protocol.noise}, scale {protocol.law.scale:.6g} in integer units",
         f"  two parties are told from equal ones at 95% from about {smallest_resolved_distance(protocol):.4g} on",
         f"  fingerprint {protocol.fingerprint}",
@@ -441,14 +386,3 @@ def description(protocol: "al.Protocol") -> str:
         *([f"WARNING: {weak}"] if weak else []),
     ]
     return "\n".join(lines)
-
-
-def _margin_lines(protocol: "al.Protocol") -> list[str]:
-    """What a release tells about item groups, and with how much noise."""
-    law, bound = protocol.margin_law, protocol.margin_contribution or 0
-    noise = "" if law is None else f"{law.name.capitalize()} noise of scale {law.scale:.4g}"
-    return [
-        f"  margins: {protocol.margins}",
-        f"    how many people of each row have an item in each, with {noise}, at ε = {decimal_text(protocol.margins_epsilon)}",
-        f"    at most {plural(bound, 'item group')} of one person {'counts' if bound == 1 else 'count'}, over all rows",
-    ]

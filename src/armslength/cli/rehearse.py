@@ -13,6 +13,7 @@ from armslength.cli.options import (
     NAMES,
     check_new_file,
     event_source,
+    flag,
     option,
     source_options,
 )
@@ -41,23 +42,23 @@ noise are shown, and no ledger counts what is spent.
 """
 )
 @click.argument("files", nargs=-1, type=click.Path(), metavar="[SOURCE...]")
-@click.option("--public", is_flag=True, help="Say that everybody may see SOURCE. Needed with SOURCE.")
-@click.option("--person", metavar="COLUMN", help="Of SOURCE: who an event is about.")
-@click.option("--item", metavar="COLUMN", help="Of SOURCE: what happened.")
-@click.option("--group", metavar="COLUMN", help="Of SOURCE: which party an event belongs to.")
-@click.option("--public-groups", **NAMES, help="Of SOURCE: the parties, with commas, or @file.")
+@flag("--public", "Say that everybody may see SOURCE. Needed with SOURCE.")
+@option("--person", "Of SOURCE: who an event is about.", metavar="COLUMN")
+@option("--item", "Of SOURCE: what happened.", metavar="COLUMN")
+@option("--group", "Of SOURCE: which party an event belongs to.", metavar="COLUMN")
+@option("--public-groups", "Of SOURCE: the parties, with commas, or @file.", **NAMES)
 @source_options
-@click.option("--parties", type=click.IntRange(2), help="Parties to make up without SOURCE.  [default: 24]")
-@click.option("--people", type=click.IntRange(1), help="People of each such party.  [default: 700]")
-@click.option("--items-per-person", type=click.IntRange(1), help="Items of each, about.  [default: 3]")
-@click.option("--seed", type=click.IntRange(0), help="The seed of the made-up data.  [default: 2026]")
-@option("--epsilon", "epsilons", multiple=True, default=["0.5", "1", "2", "4"], help="ε of each release.")
-@option("--contribution", "bounds", multiple=True, default=[1, 3], help="C: items of a person that count.")
-@option("--sketch-dim", "dims", multiple=True, default=[256, 1024], help="k: numbers of a sketch.")
-@option("--total-share", "share", default="0.2", help="The share of ε for totals.")
-@option("-o", "--output", type=FILE, default="rehearsal.html", help="Where the report of one point goes.")
+@option("--parties", "Parties to make up without SOURCE.  [default: 24]", type=click.IntRange(2))
+@option("--people", "People of each such party.  [default: 700]", type=click.IntRange(1))
+@option("--items-per-person", "Items of each, about.  [default: 3]", type=click.IntRange(1))
+@option("--seed", "The seed of the made-up data.  [default: 2026]", type=click.IntRange(0))
+@option("--epsilon epsilons", "ε of each release.", multiple=True, default=["0.5", "1", "2", "4"])
+@option("--contribution bounds", "C: items of a person that count.", multiple=True, default=[1, 3])
+@option("--sketch-dim dims", "k: numbers of a sketch.", multiple=True, default=[256, 1024])
+@option("--total-share share", "The share of ε for totals.", default="0.2")
+@option("-o --output", "Where the report of one point goes.", type=FILE, default="rehearsal.html")
 @FORMAT
-def rehearse(files: tuple[str, ...], public: bool, output: str, form: str, **known: Any) -> None:
+def rehearse(files: tuple[str, ...], public: bool, output: str, output_format: str, **options: Any) -> None:
     """Try the whole workflow on public or made-up data, and see what the answers would look like.
 
     Releases are tried over a grid of ε, C and k, and compared with the truth, which is known. The smallest ε that shows most of
@@ -69,7 +70,7 @@ def rehearse(files: tuple[str, ...], public: bool, output: str, form: str, **kno
     check_new_file(output, overwrite=True, read=files)
     check_can_write(output)
     columns, sizes = (
-        {name: value for name in names if (value := known.pop(name)) is not None}
+        {name: value for name in names if (value := options.pop(name)) is not None}
         for names in (_COLUMNS, _MADE_UP)
     )
     if files and not public:
@@ -80,22 +81,22 @@ def rehearse(files: tuple[str, ...], public: bool, output: str, form: str, **kno
         raise click.UsageError("SOURCE must come with --person, --item, --group and --public-groups")
     if "-" in files:
         raise click.UsageError("SOURCE must be read several times, got the standard input; save it to a file")
-    source = event_source(files, known)
+    source = event_source(files, options)
     data = rehearsal.PublicData(source, columns) if files else rehearsal.made_up(**sizes)
-    result = rehearsal.rehearse(data, **known)
-    click.echo(_shown(result, form))
+    result = rehearsal.rehearse(data, **options)
+    click.echo(_result_text(result, output_format))
     point, text = result.chosen, rehearsal.setting_text(result.chosen)
     setting = point["epsilon"], point["contribution"], point["sketch_dim"]
-    sketches = data.release(rehearsal.protocol_of(*setting, known["share"]))
+    sketches = data.release(rehearsal.protocol_of(*setting, options["share"]))
     al.report(sketches, output, title=f"Rehearsal: {text}", level=rehearsal.LEVEL, banner=rehearsal.BANNER)
     echo_notes(rehearsal.BANNER, f"the report of {text} is in {output}")
 
 
-def _shown(result: rehearsal.Rehearsal, form: str) -> str:
+def _result_text(result: rehearsal.Rehearsal, output_format: str) -> str:
     rows = [{"rehearsal": True, **point} for point in result.points]
-    if form == "csv":
+    if output_format == "csv":
         return as_csv(rows)
-    if form == "json":
+    if output_format == "json":
         facts = {"rehearsal": True, "advice": result.advice, "pairs": result.pairs, "differ": result.differ}
         return as_json({**facts, "groups": result.groups, "chosen": result.chosen, "points": rows})
     cells = [["no noise" if value is None else f"{value}" for value in at.values()] for at in result.points]
@@ -116,9 +117,9 @@ Examples:
 )
 @option(
     "--folder",
+    "Where its files go.",
     default="armslength-demo",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where tables, sketches, ledgers and the report go.",
 )
 def demo(folder: Path) -> None:
     """Run the whole workflow on generated data; it takes about a minute.

@@ -11,7 +11,7 @@ import click
 from armslength.cli.check import check_text, table_job, table_options
 from armslength.cli.exit_codes import ELSEWHERE, NEEDS_A_LOOK, endings_ignored
 from armslength.cli.ledger import charge_text, chosen_ledger, ledger_options
-from armslength.cli.options import FILE, OVERWRITE, check_new_file
+from armslength.cli.options import FILE, OVERWRITE, check_new_file, flag, option
 from armslength.cli.output import echo_notes, is_terminal, paragraph
 from armslength.errors import ArmslengthError, ParameterError, plural
 from armslength.files import check_can_write
@@ -57,17 +57,12 @@ in the temporary folder, which the message names.
 @table_options
 @ledger_options
 @OVERWRITE
-@click.option(
-    "--check/--no-check",
-    "checked",
-    default=None,
-    help="Check the table first, as `armslength check` does.  [default: ask, in a terminal]",
+@option(
+    "--check/--no-check checked", "Run `armslength check` first.  [default: ask, in a terminal]", default=None
 )
-@click.option(
-    "--dry-run", is_flag=True, help="Show what would be released and spent; reads no event, spends nothing."
-)
-@click.option("-o", "--output", required=True, type=FILE, help="The sketch file to write.")
-def release(files: tuple[str, ...], population: str, output: str, **known: Any) -> None:
+@flag("--dry-run", "Show what would be released and spent; reads no event, spends nothing.")
+@option("-o --output", "The sketch file to write.", required=True, type=FILE)
+def release(files: tuple[str, ...], population: str, output: str, **options: Any) -> None:
     """Release one private sketch for each group of an event table.
 
     SOURCE is files, folders or patterns (.parquet, .arrow, .csv, .tsv, .txt, .json, .jsonl; text also as .gz, .bz2 or .zst), here or in
@@ -76,35 +71,35 @@ def release(files: tuple[str, ...], population: str, output: str, **known: Any) 
     is optional. With a protocol that has records, columns of each row become items: leave out --item; --record, if given, must
     be as in the protocol. Everything is read and checked before any privacy is spent.
     """
-    read = [*files, known["ledger"], known["protocol_file"]]
-    check_new_file(output, overwrite=known["overwrite"], read=read)
+    read = [*files, options["ledger"], options["protocol_file"]]
+    check_new_file(output, overwrite=options["overwrite"], read=read)
     check_can_write(output)
-    ledger = chosen_ledger(known)
-    account = open_account(ledger, population, repeat=known["repeat"])
-    job = table_job(files, known)
-    if known["dry_run"]:
+    ledger = chosen_ledger(options)
+    account = open_account(ledger, population, repeat=options["repeat"])
+    job = table_job(files, options)
+    if options["dry_run"]:
         preview_events(job, account)
         message = "would be released; nothing was read but the schema, nothing was spent"
         click.echo(_summary(job.protocol, job, message))
         click.echo(charge_text(ledger, population, "would be charged"))
         return
-    _offer_check(job, account, wanted=known["checked"])
-    place = _release(job, account, output)
-    if place != output:  # a script that goes on with --output must notice that it is not there
+    _offer_check(job, account, is_asked=options["checked"])
+    path = _release(job, account, output)
+    if path != output:  # a script that goes on with --output must notice that it is not there
         click.get_current_context().exit(ELSEWHERE)
 
 
-def _offer_check(job: TableJob, account: Account, *, wanted: bool | None) -> None:
-    """Check the table where the data holder wants it, before anything is spent; ends here if they do not go on."""
+def _offer_check(job: TableJob, account: Account, *, is_asked: bool | None) -> None:
+    """Check the table if the data holder asks for it, before anything is spent; ends here if they do not go on."""
     in_terminal = is_terminal(sys.stdin) and is_terminal(sys.stdout)
-    if wanted and not in_terminal:
+    if is_asked and not in_terminal:
         raise click.UsageError(
             "--check is private and needs a terminal; leave it out, or run armslength check --format json first"
         )
-    if wanted is False or not in_terminal:
+    if is_asked is False or not in_terminal:
         return
     preview_events(job, account)
-    if wanted or click.confirm(
+    if is_asked or click.confirm(
         "Check the table first? Only you see the result, and nothing is spent", default=True
     ):
         click.echo(f"\n{check_text(check_table(job, show_progress=True), job)}\n")
@@ -117,15 +112,15 @@ def _release(job: TableJob, account: Account, output: str) -> str:
     """Release and print what was done; returns the file. Every error after the charge says what became of the release."""
     ledger, population = account.ledger, account.population
     sketches: al.Sketches | None = None
-    place, charges = output, _charges(ledger, job, population)
+    path, charges = output, _charges(ledger, job, population)
 
     def is_lost() -> bool:
         return sketches is None and _charges(ledger, job, population) > charges
 
     try:
         sketches = release_events(job, account, show_progress=True)
-        place = _save(sketches, output)
-        click.echo(_summary(job.protocol, job, f"released to {place}"))
+        path = _save(sketches, output)
+        click.echo(_summary(job.protocol, job, f"released to {path}"))
         click.echo(charge_text(ledger, population, "charged"))
     except KeyboardInterrupt:
         with endings_ignored():  # a second one must not take what the first is saving
@@ -138,12 +133,12 @@ def _release(job: TableJob, account: Account, output: str) -> str:
     except OSError as problem:  # of the standard output
         if sketches is None:
             raise
-        raise OSError(problem.errno, f"{problem.strerror}; the release was saved as {place}") from None
+        raise OSError(problem.errno, f"{problem.strerror}; the release was saved as {path}") from None
     except Exception:  # a bug, or no memory left: its own message is left out
         if is_lost():
             echo_notes(_LOST)
         raise
-    return place
+    return path
 
 
 def _interrupted(sketches: "al.Sketches | None", output: str, *, charged: bool) -> str:
@@ -179,7 +174,7 @@ def _save(sketches: "al.Sketches", output: str) -> str:
     return output
 
 
-def _summary(protocol: "al.Protocol", job: TableJob, what: str) -> str:
+def _summary(protocol: "al.Protocol", job: TableJob, state: str) -> str:
     """What was released, and who is protected, in words."""
     count = len(job.groups.labels)
     delta = f", δ = {decimal_text(protocol.released_delta)}" if protocol.released_delta else ""
@@ -187,7 +182,7 @@ def _summary(protocol: "al.Protocol", job: TableJob, what: str) -> str:
     weak = weakness(protocol.epsilon, protocol.released_delta)
     lines = [
         paragraph(protection_in_words(protocol, "events")),
-        f"{rows} {what}",
+        f"{rows} {state}",
         f"ε = {decimal_text(protocol.epsilon)}{delta} for all of them together",
     ]
     return "\n".join([*lines, f"WARNING: {weak}"] if weak else lines)

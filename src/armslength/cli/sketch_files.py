@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 import armslength as al
 from armslength.cli.exit_codes import INCOMPATIBLE
@@ -14,16 +15,19 @@ from armslength.cli.options import (
     FORMAT,
     NO_WORK_LIMIT,
     OVERWRITE,
+    TABLE_OR_JSON,
     LocalPath,
     check_new_file,
     choice,
+    flag,
+    option,
     sketch_files,
     work_limit,
 )
-from armslength.cli.output import TEXT_WIDTH, as_csv, as_json, paragraph
+from armslength.cli.output import TEXT_WIDTH, as_csv, as_json, at_most, echo_notes, paragraph
 from armslength.errors import plural, printable
 from armslength.files import atomic_write
-from armslength.results import LONGEST_LABEL, Column, heading, line, shortened
+from armslength.results import LONGEST_LABEL, Column, heading, line, shortened, table_lines
 from armslength.sketches.card import release_card
 from armslength.sketches.noises import UNKNOWN
 from armslength.sketches.sketch_file import list_files
@@ -45,7 +49,7 @@ Examples:
 )
 @sketch_files
 @FORMAT
-def inspect(files: tuple[str, ...], form: str) -> None:
+def inspect(files: tuple[str, ...], output_format: str) -> None:
     """Show what sketch files hold: rows, sizes, protocols, and the guarantee in words.
 
     With a folder, all files are shown as one collection: files and row counts, not each row. Rows are flagged as implausible if
@@ -53,20 +57,25 @@ def inspect(files: tuple[str, ...], form: str) -> None:
     a sketch file holds no count of people without noise, no hash of data and no time.
     """
     if any(Path(name).is_dir() for name in files):
-        click.echo(_collection_listing(files, form))
+        click.echo(_collection_listing(files, output_format))
         return
-    each = [(name, al.load(name, **work_limit())) for name in files]
-    if form == "json":
-        click.echo(as_json([{"file": name, **_document(sketches)} for name, sketches in each]))
-    elif form == "csv":
-        rows = [{"file": printable(name), **row} for name, sketches in each for row in _rows(sketches)]
+    loaded = {name: al.load(name, **work_limit()) for name in files}
+    documents = {name: _document(sketches) for name, sketches in loaded.items()}
+    if output_format == "json":
+        click.echo(as_json([{"file": name, **document} for name, document in documents.items()]))
+    elif output_format == "csv":
+        rows = [
+            {"file": printable(name), **row}
+            for name, document in documents.items()
+            for row in document["rows"]
+        ]
         click.echo(as_csv(rows))
     else:
-        click.echo("\n\n".join(_page(name, sketches) for name, sketches in each))
+        click.echo("\n\n".join(_page(name, loaded[name], document) for name, document in documents.items()))
 
 
-def _collection_listing(paths: tuple[str, ...], form: str) -> str:
-    """The files of a collection as a "table" of the first of them, or all of them as "json" or "csv"."""
+def _collection_listing(paths: tuple[str, ...], output_format: str) -> str:
+    """The files of a collection: a table of the first of them, or all of them as "json" or "csv"."""
     collection = al.open_collection(paths, **work_limit())
     files: list[dict[str, Any]] = [
         {
@@ -78,141 +87,126 @@ def _collection_listing(paths: tuple[str, ...], form: str) -> str:
         }
         for file in collection.files
     ]
-    if form == "csv":
+    if output_format == "csv":
         return as_csv([{**file, "file": printable(file["file"])} for file in files])
     card = release_card(collection.releases, in_clear=any(file["in_clear"] for file in files))
-    width = collection.transform.sketch_dim
-    if form == "json":
-        facts = {"rows": len(collection), "sketch_dim": width, "space": collection.space}
-        return as_json({**facts, "card": card, "files": files})
-    columns = [
-        Column("file", 2 * LONGEST_LABEL),
-        *map(Column.of_numbers, ("rows", "row groups", "bytes")),
-        Column("", len("NOT PRIVATE")),
-    ]
-    table = [
-        [printable(path), *map(str, numbers), "NOT PRIVATE" if in_clear else ""]
-        for path, *numbers, in_clear in (file.values() for file in files)
-    ]
-    title = (
-        f"{printable(', '.join(paths))}: {plural(len(files), 'file')}, {plural(len(collection), 'row')} of {width} numbers,"
-        f" {collection.transform.name}{_with(totals=collection.has_totals, margins=collection.has_margins)},"
-        f" {sum(file['bytes'] for file in files):,} bytes"
-    )
-    words = _at_most(_MOST_PROTOCOLS, _card_paragraphs(card), "protocol")
-    lines = _at_most(_MOST_FILES, [line(columns, cells) for cells in table], "file")
-    return "\n".join([title, f"space {collection.space}", "", *words, "", heading(columns), *lines])
-
-
-def _with(*, totals: bool, margins: bool) -> str:
-    """For a title: what rows have beside their sketches."""
-    return ", with totals" * totals + ", with margins" * margins
-
-
-def _rows(sketches: "al.Sketches") -> list[dict[str, Any]]:
-    """One line for each row: its label, how many noises are in it, whether data in the clear is, total, people, and what is implausible."""
-    people = [None] * len(sketches) if sketches.margins is None else sketches.margins[:, -1].tolist()
-    totals = [None] * len(sketches) if sketches.totals is None else sketches.totals.tolist()
-    flags: dict[int, list[str]] = {}
-    for finding in al.implausible(sketches):
-        flags.setdefault(finding.row, []).append(finding.reason)
-    counts = (sketches.noises.starts[1:] - sketches.noises.starts[:-1]).tolist()
-    rows = zip(sketches.labels, counts, sketches.in_clear, totals, people, strict=True)
-    return [
+    if output_format == "json":
+        facts = {"sketch_dim": collection.transform.sketch_dim, "space": collection.space, "card": card}
+        return as_json({"rows": len(collection), **facts, "files": files})
+    rows = [
         {
-            "label": label,
-            "noises": noises,
-            "in_clear": in_clear,
-            "total": total,
-            "people": count,
-            "implausible": "; ".join(flags.get(number, [])),
+            "file": shortened(printable(file["file"]), 2 * LONGEST_LABEL),
+            "rows": f"{file['rows']:,}",
+            "row groups": f"{file['row_groups']:,}",
+            "bytes": f"{file['bytes']:,}",
+            "": "NOT PRIVATE" if file["in_clear"] else "",
         }
-        for number, (label, noises, in_clear, total, count) in enumerate(rows)
+        for file in files
     ]
+    first_line, *lines = table_lines(rows, ("file", ""))
+    title = f"{printable(', '.join(paths))}: {plural(len(files), 'file')}, {_contents(collection)}"
+    return "\n".join(
+        [
+            f"{title}, {sum(file['bytes'] for file in files):,} bytes",
+            f"space {collection.space}",
+            "",
+            *at_most(_MOST_PROTOCOLS, _card_paragraphs(card), "protocol"),
+            "",
+            first_line,
+            *at_most(_MOST_FILES, lines, "file"),
+        ]
+    )
+
+
+def _contents(source: "al.Sketches | al.Collection") -> str:
+    """How many rows there are, and what they have beside their sketches."""
+    if isinstance(source, al.Sketches):
+        totals, margins = source.totals is not None, source.margins is not None
+    else:
+        totals, margins = source.has_totals, source.has_margins
+    sizes = f"{plural(len(source), 'row')} of {plural(source.transform.sketch_dim, 'number')}"
+    return f"{sizes}, {source.transform.name}{', with totals' * totals}{', with margins' * margins}"
 
 
 def _document(sketches: "al.Sketches") -> dict[str, Any]:
-    # of each item group; the people behind them are in the rows
-    margins = None if sketches.margins is None else sketches.margins.T.tolist()
-    return {
-        "rows": _rows(sketches),
+    """All that a file says of its rows, and its card. Margins are by item group; the people behind them are in the rows."""
+    missing = [None] * len(sketches)
+    flags: dict[int, list[str]] = {}
+    for finding in al.implausible(sketches):
+        flags.setdefault(finding.row, []).append(finding.reason)
+    columns = {
+        "label": sketches.labels,
+        "noises": np.diff(sketches.noises.starts).tolist(),
+        "in_clear": sketches.in_clear,
+        "total": missing if sketches.totals is None else sketches.totals.tolist(),
+        "people": missing if sketches.margins is None else sketches.margins[:, -1].tolist(),
+        "implausible": ["; ".join(flags.get(row, [])) for row in range(len(sketches))],
+    }
+    document = {
+        "rows": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
         "sketch_dim": sketches.values.shape[1],
         "space": sketches.space,
-        **({} if margins is None else {"margins": dict(zip(sketches.margin_names, margins, strict=False))}),
-        "card": release_card(sketches.releases, in_clear=any(sketches.in_clear)),
     }
+    if sketches.margins is not None:
+        document["margins"] = dict(zip(sketches.margin_names, sketches.margins.T.tolist(), strict=False))
+    return document | {"card": release_card(sketches.releases, in_clear=any(sketches.in_clear))}
 
 
-def _page(name: str, sketches: "al.Sketches") -> str:
-    document = _document(sketches)
-    has = {"total": sketches.totals is not None, "people": sketches.margins is not None}
-    numbers = [name for name, is_there in has.items() if is_there]
-    columns = [
-        Column.of_labels("label", sketches.labels),
-        Column.of_numbers("noises"),
-        *map(Column.of_numbers, numbers),
-        Column("made of", len("data in the clear: NOT PRIVATE")),
-    ]
-    table, flagged = [], []
+def _page(name: str, sketches: "al.Sketches", document: dict[str, Any]) -> str:
+    rows = []
     for row in document["rows"]:
+        numbers = {key: f"{row[key]:g}" for key in ("noises", "total", "people") if row[key] is not None}
         source = "a release" if row["noises"] == 1 else "a combination of releases"
         source = "data in the clear: NOT PRIVATE" if row["in_clear"] else source
-        cells = [f"{row[name]:g}" for name in numbers]
-        table.append(line(columns, [row["label"], str(row["noises"]), *cells, source]))
-        if row["implausible"]:
-            flagged.append(paragraph(f"IMPLAUSIBLE: {row['label']}: {row['implausible']}"))
-    title = (
-        f"{printable(name)}: {plural(len(sketches), 'row')} of {plural(document['sketch_dim'], 'number')}, "
-        f"{sketches.transform.name}{_with(totals=has['total'], margins=has['people'])}"
-    )
-    words = _card_paragraphs(document["card"])
-    lines = [title, f"space {document['space']}", "", *words, "", heading(columns), *table]
-    if document.get("margins"):
+        rows.append({"label": shortened(row["label"], LONGEST_LABEL), **numbers, "made of": source})
+    lines = [
+        f"{printable(name)}: {_contents(sketches)}",
+        f"space {sketches.space}",
+        "",
+        *_card_paragraphs(document["card"]),
+        "",
+        *table_lines(rows, ("label", "made of")),
+    ]
+    if sketches.margins is not None:
         lines += ["", *_margin_lines(sketches.span(0, _MOST_PARTIES), document["margins"], len(sketches))]
+    flagged = [
+        paragraph(f"IMPLAUSIBLE: {row['label']}: {row['implausible']}")
+        for row in document["rows"]
+        if row["implausible"]
+    ]
     if flagged:
         meaning = "These rows were not released as their protocol says. Their own distances mean nothing; distances between the others are not affected."
-        lines += ["", *_at_most(_MOST_FLAGGED, flagged), "", paragraph(meaning)]
+        lines += ["", *at_most(_MOST_FLAGGED, flagged, "row"), "", paragraph(meaning)]
     return "\n".join(lines)
 
 
-def _margin_lines(sketches: "al.Sketches", margins: dict[str, list[float]], rows: int) -> list[str]:
+def _margin_lines(sketches: "al.Sketches", margins: dict[str, list[float]], count: int) -> list[str]:
     """How many people of the first rows have an item in each item group, and how large the noise of one number is."""
-    variances = [
+    noises = [
         sum(
             times**2 * protocol.margin_law.second_moment
             for protocol, times in sketches.noises.terms(row)
             if protocol.margin_law is not None
         )
+        ** 0.5
         for row in range(len(sketches))
     ]
+    headings = ["people counted with an item in", *(shortened(x, LONGEST_LABEL) for x in sketches.labels)]
+    cells = [[name, *(f"{number:,.0f}" for number in counts)] for name, counts in margins.items()]
+    cells.append(["noise of each number", *(f"±{2 * noise:.0f}" for noise in noises)])
     columns = [
-        Column.of_labels("people counted with an item in", margins),
-        *(
-            Column.of_labels(shortened(label, LONGEST_LABEL), ["±100,000"], is_number=True)
-            for label in sketches.labels
-        ),
+        Column.of_labels(heading, column, is_number=number > 0)
+        for number, (heading, *column) in enumerate(zip(headings, *cells, strict=False))
     ]
-    table = [
-        line(columns, [name, *(f"{count:,.0f}" for count in counts[: len(sketches)])])
-        for name, counts in margins.items()
-    ]
-    table = _at_most(_MOST_ITEM_GROUPS, table, "item group")
-    noise = line(columns, ["noise of each number", *(f"±{2 * each**0.5:.0f}" for each in variances)])
-    others = (
-        f"; {plural(rows - len(sketches), 'row')} more: --format json has all" if rows > len(sketches) else ""
-    )
-    return [heading(columns), *table, noise, f"± is two standard deviations{others}"]
+    *table, noise_line = (line(columns, row[: len(columns)]) for row in cells)
+    more = count - len(sketches)
+    others = f"; {plural(more, 'row')} more: --format json has all" if more else ""
+    table = at_most(_MOST_ITEM_GROUPS, table, "item group")
+    return [heading(columns), *table, noise_line, f"± is two standard deviations{others}"]
 
 
 def _card_paragraphs(card: dict[str, Any]) -> list[str]:
-    return [paragraph(each["words"]) for each in ([card] if card["in_clear"] else card["releases"])]
-
-
-def _at_most(count: int, lines: list[str], noun: str = "") -> list[str]:
-    """The first lines, and how many there are beyond them."""
-    rest = len(lines) - count
-    more = f"{plural(rest, noun)} more; --format json has all" if noun else f"{rest} more"
-    return [*lines[:count], f"… and {more}"] if rest > 0 else lines
+    return [paragraph(part["words"]) for part in ([card] if card["in_clear"] else card["releases"])]
 
 
 @click.command(
@@ -225,11 +219,11 @@ Examples:
 """
 )
 @click.argument("file", type=LocalPath(exists=True))
-@choice("--format", "form", values=["text", "markdown", "json"])
-@click.option("--output", "-o", type=LocalPath(dir_okay=False), help="Write it to this file.")
+@choice("--format output_format", ["text", "markdown", "json"])
+@option("--output -o", "Write it to this file.", type=LocalPath(dir_okay=False))
 @OVERWRITE
 @NO_WORK_LIMIT
-def card(file: str, form: str, output: str | None, overwrite: bool) -> None:
+def card(file: str, output_format: str, output: str | None, overwrite: bool) -> None:
     """Print the release card: who is protected, what can be learned at most, how, and what adds up.
 
     FILE is a sketch file, a folder of them, or a protocol (.json). No number on the card depends on the data.
@@ -242,7 +236,7 @@ def card(file: str, form: str, output: str | None, overwrite: bool) -> None:
         sketches = al.load(file, **work_limit())
         releases, in_clear = sketches.releases, any(sketches.in_clear)
     document = release_card(releases, in_clear=in_clear, page=True)
-    text = as_json(document) if form == "json" else _card_text(document, is_markdown=form == "markdown")
+    text = as_json(document) if output_format == "json" else _card_text(document, output_format)
     if output is None:
         click.echo(text)
     else:
@@ -250,20 +244,18 @@ def card(file: str, form: str, output: str | None, overwrite: bool) -> None:
             target.write(f"{text}\n".encode())
 
 
-def _card_text(document: dict[str, Any], *, is_markdown: bool) -> str:
-    def title(text: str) -> str:
-        return f"# {text}" if is_markdown else text.upper()
-
-    parts = [title("Release card")]
-    if document["in_clear"]:
-        return "\n\n".join([*parts, document["words"]])
-    releases = document["releases"]
+def _card_text(document: dict[str, Any], output_format: str) -> str:
+    is_markdown = output_format == "markdown"
+    releases = document.get("releases", [])
+    parts = [("# Release card" if is_markdown else "RELEASE CARD")]
+    parts += [document["words"]] if document["in_clear"] else []
     for number, release in enumerate(releases, 1):
         if len(releases) > 1:
-            parts.append(title(f"Release {number} of {len(releases)}"))
-        for name, words in release["page"].items():
-            indented = textwrap.indent(paragraph(words), "  ")
-            parts.append(f"## {name}\n\n{words}" if is_markdown else f"{name}\n{indented}")
+            title = f"Release {number} of {len(releases)}"
+            parts.append(f"# {title}" if is_markdown else title.upper())
+        for title, text in release["page"].items():
+            indented = textwrap.indent(paragraph(text), "  ")
+            parts.append(f"## {title}\n\n{text}" if is_markdown else f"{title}\n{indented}")
     return "\n\n".join(parts)
 
 
@@ -276,17 +268,10 @@ Examples:
 """
 )
 @sketch_files
-@click.option("--protocol", "protocol_file", type=EXISTING_FILE, help="The protocol that was agreed on.")
-@click.option(
-    "--ledger",
-    type=EXISTING_FILE,
-    help="The ledger of the party that released the files: it must have a line for each.",
-)
-@choice("--format", "form", values=["table", "json"])
-@click.pass_context
-def verify(
-    ctx: click.Context, files: tuple[str, ...], protocol_file: str | None, ledger: str | None, form: str
-) -> None:
+@option("--protocol protocol_file", "The protocol that was agreed on.", type=EXISTING_FILE)
+@option("--ledger", "The ledger of the party that released them: it has a line for each.", type=EXISTING_FILE)
+@TABLE_OR_JSON
+def verify(files: tuple[str, ...], protocol_file: str | None, ledger: str | None, output_format: str) -> None:
     """Recheck sketch files that you received: was anything edited, and is the noise enough for the guarantee?
 
     It recomputes the digests of all rows, columns of the matrix, sensitivity, noise scale, guarantee and release card, and flags
@@ -300,7 +285,7 @@ def verify(
         for name in files
         for path in list_files(name)
     ]
-    if form == "json":
+    if output_format == "json":
         click.echo(as_json([result.document() for result in results]))
     else:
         for result in results:
@@ -313,8 +298,8 @@ def verify(
                 )
     failing = sum(not result.holds for result in results)
     if failing:
-        click.echo(f"armslength: {failing} of {len(results)} files failed verification", err=True)
-        ctx.exit(INCOMPATIBLE)
+        echo_notes(f"{failing} of {len(results)} files failed verification")
+        click.get_current_context().exit(INCOMPATIBLE)
 
 
 @click.command(
@@ -326,14 +311,10 @@ Examples:
 """,
 )
 @sketch_files
-@click.option("--label", help="The name of the one row that is the sum of all rows.")
-@click.option(
-    "--by-label",
-    is_flag=True,
-    help="Or: add rows that have the same label, one of each file, and keep the labels.",
-)
+@option("--label", "The name of the one row that is the sum of all rows.")
+@flag("--by-label", "Or: add rows that have the same label, one of each file, and keep the labels.")
 @OVERWRITE
-@click.option("-o", "--output", required=True, type=FILE, help="The sketch file to write.")
+@option("-o --output", "The sketch file to write.", required=True, type=FILE)
 def add(files: tuple[str, ...], label: str | None, by_label: bool, overwrite: bool, output: str) -> None:
     """Add sketches: the sum is the sketch of the added data, with the noise of all of them.
 

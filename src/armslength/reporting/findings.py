@@ -1,9 +1,9 @@
 """All numbers of a report, computed once before anything is drawn."""
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +19,12 @@ from armslength.estimates.intervals import Level
 from armslength.estimates.prevalence import Prevalence
 from armslength.estimates.shapes import ALIKE, Shape, has_sure_total, shape_cosines
 from armslength.reporting.markup import NumberStyle
-from armslength.results import shortened
 from armslength.sketches.sketches import Sketches, concat, sum_rows
 
 MOST_PARTIES = 1000
+NO_MARGINS = "no margins"
 MOST_PAIRS_LISTED, MOST_GROUPS, MOST_OUTLIERS = 3, 8, 5
 
-_MOST_WORDS = 3
-_LONGEST_NAME = 32
 _MOST_NUMBERS = 600_000  # that the page holds for choices: 3 MB
 _MOST_ALONE = 100  # parties that can be compared with all others: each takes a while
 
@@ -46,7 +44,7 @@ class Reasons:
         sides: (value, lower, upper) of every item group's prevalence in each party, then in each group: (n + g) x 3 x M. Up to 100 parties
             there are three of these: among parties and among groups; the same sides against all others; and all others of each side.
             NaN where people are too few, or not known. None where these are too many numbers for a page.
-        shown: The differences between some sides; None where people are too few.
+        explanations: The differences between some sides; None where people are too few.
         beyond_chance: Whether they are about the populations behind the rows.
         choices: For how many comparisons the intervals hold together.
     """
@@ -54,7 +52,7 @@ class Reasons:
     sketches: Sketches
     groups: tuple[Rows, ...]
     sides: Matrix | None
-    shown: dict[Comparison, Explanation | None]
+    explanations: dict[Comparison, Explanation | None]
     beyond_chance: bool
     choices: int
 
@@ -70,34 +68,17 @@ class Reasons:
     def near_limit(self) -> tuple[int, Rows]:
         """How many item groups of each person count, and the rows in which many people reach that; the margins themselves tell it."""
         protocol = self.sketches.noises.terms(0)[0][0]
-        most, margins = protocol.margin_contribution, protocol.margins
-        if self.sketches.margins is None or margins is None or most is None:
+        bound, margins = protocol.margin_contribution, protocol.margins
+        if self.sketches.margins is None or margins is None or bound is None:
             return 0, ()
-        if margins.rule == "record" and most >= len(margins.columns):
-            return most, ()  # everybody has one value in each column, and all count
+        if margins.rule == "record" and bound >= len(margins.columns):
+            return bound, ()  # everybody has one value in each column, and all count
         counted, people = self.sketches.margins[:, :-1].sum(axis=1), self.sketches.margins[:, -1]
-        return most, tuple(np.flatnonzero((people > 0) & (counted > NEARLY_ALL * most * people)).tolist())
-
-    def words(self, first: Rows, second: Rows) -> str:
-        """The three clearest differences of the second against the first; empty if none was found. The script writes the same."""
-        answer = self.shown.get((first, second))
-        if answer is None:
-            return ""
-        return ", ".join(
-            f"{answer.verdict[row]} with {shortened(answer.item_groups[row], _LONGEST_NAME)} "
-            f"({_points(answer.difference[row])}{'' if row else ' points'})"
-            for row in range(min(answer.found, _MOST_WORDS))
-        )
+        return bound, tuple(np.flatnonzero((people > 0) & (counted > NEARLY_ALL * bound * people)).tolist())
 
 
 def _others(rows: Rows, count: int) -> Rows:
     return tuple(row for row in range(count) if row not in set(rows))
-
-
-def _points(share: float) -> str:
-    """A difference in points, with two digits."""
-    points = 100 * float(share)
-    return f"{points:+.{0 if abs(points) >= 9.95 else 1}f}".replace("-", "−")
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,15 +98,30 @@ class Findings:
     outliers: Outliers | None  # None for fewer than three parties
     in_clear: tuple[bool, ...]  # for each party, whether it holds data without noise
     beyond_chance: bool = False  # whether it is about the populations behind the rows
-    likeness: tuple[Matrix, Matrix, Matrix] | None = (
-        None  # the cosines of the mixes, and their ends; None by size
-    )
+    likeness: tuple[Matrix, ...] | None = None  # the cosines of the mixes, and their ends; None by size
     left_out: tuple[str, ...] = ()  # parties whose totals may be 0: they have no mix
     remedy: "Remedy | None" = None  # of pairs that are neither told apart nor alike; None by size
-    reasons: Reasons | str = "no margins"  # in what parties and groups differ, or why that is not known
-    group_distances: tuple[
-        Matrix, ...
-    ] = ()  # of those groups: values, lower and upper ends; of several alone
+    sketches: Sketches | None = None  # of these parties; None explains nothing
+    explains_populations: bool = True  # whether the reasons are about the populations behind the rows
+
+    @cached_property
+    def reasons(self) -> Reasons | str:
+        """In what parties and groups differ, or why that is not known."""
+        rows = self.sketches
+        if rows is None or len(rows) < 2 or all(protocol.margins is None for protocol in rows.protocols):
+            return NO_MARGINS
+        return _reasons(self, rows)
+
+    @cached_property
+    def group_distances(self) -> tuple[Matrix, ...]:
+        """Distances of the groups that can be compared: values, lower and upper ends; empty for fewer than two groups."""
+        groups = self.groups[:MOST_GROUPS]
+        if self.sketches is None or len(groups) < 2:
+            return ()
+        sums = concat([sum_rows(self.sketches.rows(rows), "group") for rows in groups])
+        estimate = pair_estimator(self.by, beyond_chance=self.beyond_chance)(sums, None)
+        ends = estimate.interval(self.level, simultaneous=self.simultaneous)
+        return tuple(np.sqrt(np.maximum(squares, 0.0)) for squares in (estimate.value, *ends))
 
     @cached_property
     def is_alike(self) -> NDArray[np.bool_]:
@@ -231,7 +227,7 @@ class Findings:
         """
         value, near, far = (self.distance, self.upper, self.lower)
         if self.likeness is not None:
-            value, near, far = (-np.maximum(each, 0.0) for each in self.likeness)
+            value, near, far = (-np.maximum(cosines, 0.0) for cosines in self.likeness)
         is_listed = (~self.resolved | self.is_alike if is_closest else self.resolved)[self.pairs]
         ends, values = (near, value) if is_closest else (-far, -value)
         ends, values = ends[self.pairs], values[self.pairs]
@@ -240,9 +236,10 @@ class Findings:
         best = best[np.argsort(values[best], kind="stable")]
         return [(int(self.pairs[0][pair]), int(self.pairs[1][pair])) for pair in best]
 
-    def axis_end(self, pairs: Pairs) -> float:
-        """The distance at the right end of these pairs' error bars: the largest finite number among them."""
-        upper, distance = self.upper[pairs], self.distance[pairs]
+    @property
+    def axis_end(self) -> float:
+        """The distance at the right end of the pairs' error bars: the largest finite number among them."""
+        upper, distance = self.upper[self.pairs], self.distance[self.pairs]
         finite = upper[np.isfinite(upper)]
         return float(max(finite.max(initial=0.0), distance.max(initial=0.0))) or 1.0
 
@@ -273,9 +270,9 @@ def findings_of(
         )
     if not isinstance(simultaneous, bool):
         raise ParameterError("simultaneous must be True or False, got something else")
-    asked_beyond_chance = beyond_chance
     best_by, best_beyond_chance = best_question(sketches)
     by = best_by if by is None else by
+    explains_populations = beyond_chance is not False
     if beyond_chance is None:
         beyond_chance = by == "shape" and best_beyond_chance
     left_out: tuple[str, ...] = ()
@@ -287,56 +284,37 @@ def findings_of(
             raise ParameterError("totals must surely be above 0 to compare shapes, got none; report by size")
     count = len(sketches)
     estimate = pair_estimator(by, beyond_chance=beyond_chance)(sketches, None)
-    squared = estimate.value
-    if not np.isfinite(squared).all():
+    if not np.isfinite(estimate.value).all():
         raise ParameterError("estimates must be finite to report, got infinity or NaN")
     joint = estimate.interval(level, simultaneous=True)
     lower, upper = joint if simultaneous else estimate.interval(level)
     likeness = remedy = None
+    question: dict[str, Any] = {"level": level, "by": by, "beyond_chance": beyond_chance}
     if by == "shape":
-        likeness = _likeness(sketches, level, simultaneous=simultaneous, beyond_chance=beyond_chance)
+        cosines = shape_cosines(sketches, beyond_chance=beyond_chance)
+        likeness = cosines.value, *cosines.interval(level, simultaneous=simultaneous)
         remedy = _remedy(estimate, (joint[0] <= 0) & (likeness[1] < ALIKE), level)
-    findings = Findings(
+    return Findings(
         labels=_unique(sketches.labels),
-        level=level,
         simultaneous=simultaneous,
-        by=by,
-        beyond_chance=beyond_chance,
         likeness=likeness,
         left_out=left_out,
         remedy=remedy,
-        squared=squared,
+        squared=estimate.value,
         lower=np.sqrt(lower),
         upper=np.sqrt(upper),
         joint_interval=(np.sqrt(joint[0]), np.sqrt(joint[1])),
-        clusters=cluster_estimate(sketches, estimate, level=level, by=by, beyond_chance=beyond_chance)
-        if count > 1
-        else None,
-        plane=plane_of(squared, sketches, level, by) if count > 1 else None,
-        outliers=estimate_outliers(estimate, joint, level=level, by=by, beyond_chance=beyond_chance)
-        if count > 2
-        else None,
+        clusters=cluster_estimate(sketches, estimate, **question) if count > 1 else None,
+        plane=plane_of(estimate.value, sketches, level, by) if count > 1 else None,
+        outliers=estimate_outliers(estimate, joint, **question) if count > 2 else None,
         in_clear=estimate.in_clear[0],
+        sketches=sketches,
+        explains_populations=explains_populations,
+        **question,
     )
-    return _with_reasons(findings, sketches, beyond_chance=asked_beyond_chance is not False)
 
 
-def _with_reasons(findings: Findings, sketches: Sketches, *, beyond_chance: bool) -> Findings:
-    """The same findings, and in what the parties and groups differ that they speak of."""
-    if len(sketches) < 2 or all(protocol.margins is None for protocol in sketches.protocols):
-        return findings
-    reasons = _reasons(findings, sketches, beyond_chance=beyond_chance)
-    distances: tuple[Matrix, ...] = ()
-    groups = findings.groups[:MOST_GROUPS]
-    if isinstance(reasons, Reasons) and len(groups) > 1:
-        sums = concat([sum_rows(sketches.rows(rows), "group") for rows in groups])
-        estimate = pair_estimator(findings.by, beyond_chance=findings.beyond_chance)(sums, None)
-        ends = estimate.interval(findings.level, simultaneous=findings.simultaneous)
-        distances = tuple(np.sqrt(np.maximum(each, 0.0)) for each in (estimate.value, *ends))
-    return replace(findings, reasons=reasons, group_distances=distances)
-
-
-def _reasons(findings: Findings, sketches: Sketches, *, beyond_chance: bool) -> Reasons | str:
+def _reasons(findings: Findings, sketches: Sketches) -> Reasons | str:
     """The reasons of what the findings speak of, or why there are none. The choice of groups is taken as given.
 
     Guarantee: with probability at least the level all intervals hold together: half of the error is for all pairs of parties, half for
@@ -346,42 +324,40 @@ def _reasons(findings: Findings, sketches: Sketches, *, beyond_chance: bool) -> 
         return "not all were released with the same item groups; --only and --exclude choose those that were"
     if sketches.noises.has_shared:
         return "some rows have a release in common"
-    count = len(sketches)
+    count, beyond_chance = len(sketches), findings.explains_populations
     groups = findings.groups[:MOST_GROUPS]
     choices = count * (count - 1) // 2, len(groups) * (len(groups) + 1) // 2 + count
-    error = 1 - findings.level
-    of_pair, of_group = error, error
+    of_pair = of_group = 1 - findings.level
     if findings.simultaneous:
-        of_pair = error / choices[0] / (1 if count == 2 else 2)
-        of_group = error / choices[1] / 2
-    every = [(row,) for row in range(len(findings.labels))]
-    outliers = [every[row] for row in findings.outlier_rows[:MOST_OUTLIERS]]
-    pairs = [(0, 1)] if len(every) == 2 else findings.surest_pairs(MOST_PAIRS_LISTED, is_closest=False)
-    asked: dict[Comparison, float] = {
-        **{(every[i], every[j]): of_pair for i, j in pairs},
+        of_pair /= choices[0] * (1 if count == 2 else 2)
+        of_group /= choices[1] * 2
+    parties = [(row,) for row in range(count)]
+    outliers = [parties[row] for row in findings.outlier_rows[:MOST_OUTLIERS]]
+    pairs = [(0, 1)] if count == 2 else findings.surest_pairs(MOST_PAIRS_LISTED, is_closest=False)
+    misses: dict[Comparison, float] = {
+        **{(parties[i], parties[j]): of_pair for i, j in pairs},
         **{(_others(rows, count), rows): of_group for rows in (*groups, *outliers)},
     }
     limits = partial(_limits, sketches, beyond_chance=beyond_chance)
     try:
-        shown = {
-            sides: explain_pairs(sketches, [sides], beyond_chance=beyond_chance, level=1 - miss)[0]
-            for sides, miss in asked.items()
-            if all(sides)
+        explanations = {
+            comparison: explain_pairs(sketches, [comparison], beyond_chance=beyond_chance, level=1 - miss)[0]
+            for comparison, miss in misses.items()
+            if all(comparison)
         }
         sides = None
         has_alone = 2 < count <= _MOST_ALONE
-        if (9 if has_alone else 3) * len((*every, *groups)) * len(sketches.margin_names) <= _MOST_NUMBERS:
+        if (9 if has_alone else 3) * len((*parties, *groups)) * len(sketches.margin_names) <= _MOST_NUMBERS:
             of_groups = [limits(rows, of_group) for rows in groups]
-            among = [limits(rows, of_pair) for rows in every] + of_groups
-            blocks = [among]
+            blocks = [[limits(rows, of_pair) for rows in parties] + of_groups]
             if has_alone:
-                rest = [limits(_others(rows, count), of_group) for rows in (*every, *groups)]
-                blocks = [among, [limits(rows, of_group) for rows in every] + of_groups, rest]
+                blocks.append([limits(rows, of_group) for rows in parties] + of_groups)
+                blocks.append([limits(_others(rows, count), of_group) for rows in (*parties, *groups)])
             sides = np.array(blocks)
     except ParameterError as problem:
         return str(problem)
     together = sum(choices) if findings.simultaneous and count > 2 else 1
-    return Reasons(sketches, groups, sides, shown, beyond_chance, together)
+    return Reasons(sketches, groups, sides, explanations, beyond_chance, together)
 
 
 def _limits(sketches: Sketches, rows: Rows, miss: float, *, beyond_chance: bool) -> Matrix:
@@ -393,13 +369,6 @@ def _limits(sketches: Sketches, rows: Rows, miss: float, *, beyond_chance: bool)
         if people.has_people(min(tail, DOUBTFUL)):
             return np.array(people.limits(tail))
     return np.full((3, len(names)), np.nan)
-
-
-def _likeness(
-    sketches: Sketches, level: float, *, simultaneous: bool, beyond_chance: bool
-) -> tuple[Matrix, Matrix, Matrix]:
-    cosines = shape_cosines(sketches, beyond_chance=beyond_chance)
-    return cosines.value, *cosines.interval(level, simultaneous=simultaneous)
 
 
 def _remedy(estimate: Estimate, open_pairs: NDArray[np.bool_], level: float) -> Remedy | None:

@@ -112,7 +112,7 @@ def script_numbers(findings: Findings) -> str:
             "decimals": findings.style.decimals,
             "low": low,
             "high": high,
-            "longest": findings.axis_end(findings.pairs),
+            "longest": findings.axis_end,
             "first": int(rows[np.argmin(findings.squared[rows, columns])]) if len(rows) else 0,
             "value": _base64_floats(values[rows, columns]),
             "lower": _base64_floats(findings.lower[rows, columns]),

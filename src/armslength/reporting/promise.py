@@ -7,7 +7,7 @@ import numpy as np
 
 from armslength.errors import plural
 from armslength.privacy.exact_numbers import decimal_text, weakness
-from armslength.reporting.markup import escaped, some_names
+from armslength.reporting.markup import asset, escaped, fill, some_names
 from armslength.sketches.card import odds_in_words, release_card
 from armslength.sketches.sketches import Sketches
 
@@ -53,25 +53,18 @@ def statement(sketches: Sketches) -> str:
     delta = max(protocol.released_delta for protocol in protocols)
     units = sorted({protocol.unit or "one unit of protection" for protocol in protocols})
     unit = " or ".join(map(escaped, units))
-    if all(protocol.relation == "add_remove" for protocol in protocols):
-        change = f"whether {unit} is in the data or not"
-    else:
-        change = f"whatever the data of {unit} is"
-    exception = f", except with a probability of at most {float(delta):.3g}" if delta else ""
+    is_added = all(protocol.relation == "add_remove" for protocol in protocols)
     weak = weakness(epsilon, delta)
-    warning = f" <strong>{escaped(weak)}</strong>" if weak else ""
-    most = _short(epsilon)
-    exempt = " None of this holds for the parties in the clear." if any(in_clear) else ""
-    return (
-        f'<div class="promises"><div class="promise"><p>No result of a release becomes more than '
-        f"e<sup>{most}</sup> ≈ {odds_in_words(epsilon)} times as likely or as unlikely, {change}{exception}. "
-        "This page is computed from the releases alone, so the same holds for everything on it."
-        f"{warning}{exempt}</p></div><div><h3>People in the data of several parties</h3>"
-        "<p>Every release spends ε again for the people in it. Somebody in one release has spent up to "
-        f"{most}{_spent(sketches, epsilon)}. A party can add up its own releases with <code>armslength ledger</code>. "
-        "Nobody can add them up across parties, but the sum is what counts.</p>"
-        "</div></div>"
-    )
+    fields = {
+        "epsilon": _short(epsilon),
+        "odds": odds_in_words(epsilon),
+        "change": f"whether {unit} is in the data or not" if is_added else f"whatever the data of {unit} is",
+        "exception": f", except with a probability of at most {float(delta):.3g}" if delta else "",
+        "warning": f" <strong>{escaped(weak)}</strong>" if weak else "",
+        "exempt": " None of this holds for the parties in the clear." if any(in_clear) else "",
+        "spent": _spent(sketches, epsilon),
+    }
+    return fill(asset("privacy.html"), fields)
 
 
 def cards(sketches: Sketches) -> str:
@@ -84,18 +77,17 @@ def cards(sketches: Sketches) -> str:
 
 def _spent(sketches: Sketches, epsilon: Fraction) -> str:
     """How much more somebody in several released rows has spent. A sum holds the noise of every row that went into it."""
-    every = len(np.unique(sketches.noises.ids))
-    most = int(np.diff(sketches.noises.starts).max())
+    rows, combined = len(np.unique(sketches.noises.ids)), int(np.diff(sketches.noises.starts).max())
     text = ""
-    if every > 1:
+    if rows > 1:
         text += (
-            f"; somebody in all {every:,} released rows behind this page, up to {_short(every * epsilon)} "
+            f"; somebody in all {rows:,} released rows behind this page, up to {_short(rows * epsilon)} "
             "if each row was released by itself"
         )
-    if most > 1:
+    if combined > 1:
         text += (
-            f". A row here is made of up to {most:,} released rows: somebody in all of those has spent up to "
-            f"{_short(most * epsilon)}"
+            f". A row here is made of up to {combined:,} released rows: somebody in all of those has spent up to "
+            f"{_short(combined * epsilon)}"
         )
     return text
 

@@ -1,11 +1,9 @@
 """The sections of the page, from top to bottom, and their tables."""
 
-import numpy as np
-
 from armslength.errors import plural
 from armslength.reporting import promise, statements
 from armslength.reporting.drawings import HATCHING, MOST_LABELS_ON_MAP, map_svg, still_heat, tree_svg
-from armslength.reporting.findings import Findings, Reasons
+from armslength.reporting.findings import NO_MARGINS, Findings, Reasons
 from armslength.reporting.markup import asset, escaped, fill, level_text, name, percent, section, some_names
 from armslength.sketches.sketches import Sketches
 
@@ -14,13 +12,23 @@ _MOST_NAMES = 5
 _UNSURE_ITEM = '<li class="unsure">'
 _HEAT_HINT = "Point at a cell, or move with the arrow keys, to read a pair."
 _CLICK_HINT = " Click it, and “What sets them apart” shows the pair."
+_NO_MARGINS = (
+    "These releases cannot say in what parties differ. To know it next time, plan with item groups, such as chapters of "
+    "diagnoses: <code>armslength plan --margins chapters.csv …</code>. Single items can be asked about today: "
+    "<code>armslength explain … --items codes.txt</code>."
+)
 _NO_HEAT = '<p class="without-script note">The heat map of so many parties needs JavaScript.</p>'
-_BRANCH = '<svg width="40" height="12" aria-hidden="true"><line class="branch{}" x1="2" x2="38" y1="6" y2="6"/></svg>'
 
 
 def all_sections(findings: Findings, sketches: Sketches) -> list[tuple[str, str, str]]:
     """(identifier, title in the menu, markup) of every section; only privacy and cards for one party."""
-    privacy = ("privacy", "Privacy", _privacy(sketches))
+    promised = section(
+        "privacy",
+        "What is promised to the people in the data",
+        promise.statement(sketches),
+        '<p class="note">The <a href="#cards">release cards</a> have the exact terms of every release.</p>',
+    )
+    privacy = ("privacy", "Privacy", promised)
     cards = ("cards", "Release cards", section("cards", "Release cards", promise.cards(sketches)))
     if len(findings.labels) == 1:
         return [privacy, cards]
@@ -52,15 +60,6 @@ def _summary(findings: Findings, sketches: Sketches) -> str:
     )
 
 
-def _privacy(sketches: Sketches) -> str:
-    return section(
-        "privacy",
-        "What is promised to the people in the data",
-        promise.statement(sketches),
-        '<p class="note">The <a href="#cards">release cards</a> have the exact terms of every release.</p>',
-    )
-
-
 def _heat(findings: Findings) -> str:
     low, high = findings.color_range
     style = findings.style
@@ -74,15 +73,11 @@ def _heat(findings: Findings) -> str:
         else '<p class="note">No pair is resolved, so there is no distance to color.</p>'
     )
     still = still_heat(findings)
+    can_choose = isinstance(findings.reasons, Reasons) and findings.reasons.sides is not None
     fields = {
         "prints": " prints-still" if still else "",
         "still": still or _NO_HEAT,
-        "hint": _HEAT_HINT
-        + (
-            _CLICK_HINT
-            if isinstance(findings.reasons, Reasons) and findings.reasons.sides is not None
-            else ""
-        ),
+        "hint": f"{_HEAT_HINT}{_CLICK_HINT if can_choose else ''}",
         "colors": colors,
         "hatching": HATCHING.replace("hatching", "hatched"),
     }
@@ -93,57 +88,42 @@ def _map(findings: Findings) -> str:
     plane, drawing, heading = findings.plane, map_svg(findings), "The parties as a map"
     if plane is None or not drawing:
         return section("map", heading, "<p>There is no map: the noise is larger than all distances.</p>")
-    axes = "The plane shows" if plane.axes == 2 else "There is only one axis. It shows"
-    negative = (
-        f" Negative eigenvalues, which only noise can cause, add up to {percent(plane.against)} of the others and are left out."
-        if plane.against > 0
-        else ""
-    )
-    hidden = (
-        "With so many parties, names appear under the pointer and for the highlighted party."
-        if len(findings.labels) > MOST_LABELS_ON_MAP
-        else "Names that would overlap appear under the pointer."
-    )
-    totals = " The released totals are taken as exact." if findings.by == "shape" else ""
-    ellipses = (
-        " They appear for the party you highlight." if len(findings.labels) > MOST_LABELS_ON_MAP else ""
-    )
-    caption = (
-        f"<figcaption><p><strong>This is a picture, not a measurement.</strong> {axes} {percent(plane.share)} of the squared "
-        f"distances (classical scaling of the estimates).{negative} Two parties that look close can differ in what the map does "
-        "not show: trust the tables.</p><p><strong>Ellipses</strong> show where a party could be drawn, at "
-        f"{level_text(findings.level)}, if its noise and the public projection were drawn again and the axes stayed.{totals}{ellipses}</p>"
-        f"<p>The bar at the lower left is a distance. {hidden}</p></figcaption>"
-    )
-    return section(
-        "map", heading, f'<figure class="beside-figure on-its-own"><div>{drawing}</div>{caption}</figure>'
-    )
+    negative = f" Negative eigenvalues, which only noise can cause, add up to {percent(plane.against)} of the others and are left out."
+    overlapping = "Names that would overlap appear under the pointer."
+    many = "With so many parties, names appear under the pointer, and names and ellipses for the highlighted party."
+    fields = {
+        "drawing": drawing,
+        "axes": "The plane shows" if plane.axes == 2 else "There is only one axis. It shows",
+        "share": percent(plane.share),
+        "negative": negative if plane.against > 0 else "",
+        "level": level_text(findings.level),
+        "totals": " The released totals are taken as exact." if findings.by == "shape" else "",
+        "names": many if len(findings.labels) > MOST_LABELS_ON_MAP else overlapping,
+    }
+    return section("map", heading, fill(asset("map.html"), fields))
 
 
 def _groups(findings: Findings) -> str:
     tree = findings.clusters
     if tree is None:
         return ""
-    supported, total = int(tree.supported.sum()), len(tree.supported)
-    legend = (
-        f'<ul class="legend"><li>{_BRANCH.format("")}supported: the two parts are closer to each other than the group is to '
-        f"any cluster beside it</li><li>{_BRANCH.format(' unsure')}dashed: only a description, noise could have made it</li></ul>"
-    )
-    caption = (
-        f"<p>Groups are joined at the distance between them ({tree.joined_by} linkage); the farther left, the farther apart. "
-        f"{supported:,} of {plural(total, 'merge')} {'is' if supported == 1 else 'are'} supported, all together at about "
-        f"{level_text(findings.level)}.</p>"
-    )
-    return section(
-        "groups", "Who belongs together", caption, legend, f"<figure>{tree_svg(findings)}</figure>"
-    )
+    supported = int(tree.supported.sum())
+    fields = {
+        "linkage": tree.joined_by,
+        "supported": f"{supported:,}",
+        "merges": f"{plural(len(tree.supported), 'merge')} {'is' if supported == 1 else 'are'}",
+        "level": level_text(findings.level),
+        "tree": tree_svg(findings),
+    }
+    return section("groups", "Who belongs together", fill(asset("groups.html"), fields))
 
 
 def _differs(findings: Findings) -> str:
     """In what two sides differ, as bars that the script draws; one can choose the sides."""
     heading, reasons = "What sets them apart", findings.reasons
     if not isinstance(reasons, Reasons):
-        return section("differs", heading, f"<p>{_no_reasons(reasons)}</p>")
+        text = f"In what parties differ cannot be said of these rows: {escaped(reasons)}."
+        return section("differs", heading, f"<p>{_NO_MARGINS if reasons == NO_MARGINS else text}</p>")
     limit = _limit_note(findings, reasons)
     if reasons.sides is None:
         too_many = "There are too many item groups to choose two sides here: <code>armslength explain</code> compares any two."
@@ -172,32 +152,26 @@ def _limit_note(findings: Findings, reasons: Reasons) -> str:
     )
 
 
-def _no_reasons(reason: str) -> str:
-    if reason == "no margins":
-        return (
-            "These releases cannot say in what parties differ. To know it next time, plan with item groups, such as chapters of "
-            "diagnoses: <code>armslength plan --margins chapters.csv …</code>. Single items can be asked about today: "
-            "<code>armslength explain … --items codes.txt</code>."
-        )
-    return f"In what parties differ cannot be said of these rows: {escaped(reason)}."
-
-
 def _choices(findings: Findings, reasons: Reasons, *, is_first: bool) -> str:
     """Groups and parties as options of a list; the first has all others, too."""
-    groups = [
+    groups = "".join(
         f'<option value="{findings.side_number(rows)}">Group {"ABCDEFGH"[number]}: {escaped(findings.labels[rows[0]])} '
         f"and {len(rows) - 1} more</option>"
         for number, rows in enumerate(reasons.groups)
-    ]
-    parties = "".join(
+    )
+    if not reasons.groups or (len(reasons.groups) == 1 and (is_first or not reasons.has_alone)):
+        groups = ""
+    else:
+        groups = f'<optgroup label="Groups">{groups}</optgroup>'
+    others = f'<option value="{findings.all_others}">All others</option>'
+    first = others if is_first and reasons.has_alone else ""
+    return f'{first}{groups}<optgroup label="Parties">{_party_options(findings)}</optgroup>'
+
+
+def _party_options(findings: Findings) -> str:
+    return "".join(
         f'<option value="{row}">{escaped(label)}</option>' for row, label in enumerate(findings.labels)
     )
-    can_choose = len(groups) > 1 or (reasons.has_alone and not is_first and groups)
-    listed = f'<optgroup label="Groups">{"".join(groups)}</optgroup>' if can_choose else ""
-    rest = (
-        f'<option value="{findings.all_others}">All others</option>' if is_first and reasons.has_alone else ""
-    )
-    return f'{rest}{listed}<optgroup label="Parties">{parties}</optgroup>'
 
 
 def _differs_note(findings: Findings, reasons: Reasons) -> str:
@@ -221,27 +195,20 @@ def _differs_note(findings: Findings, reasons: Reasons) -> str:
 
 
 def _one(findings: Findings) -> str:
-    choices = "".join(
-        f'<option value="{party}">{escaped(label)}</option>' for party, label in enumerate(findings.labels)
-    )
-    fields = {"choices": choices, "level": level_text(findings.level)}
+    fields = {"choices": _party_options(findings), "level": level_text(findings.level)}
     return section("one", "One party and the others", fill(asset("one.html"), fields))
 
 
 def _nearest(findings: Findings) -> str:
-    parties = np.arange(len(findings.labels))
-    axis_end = findings.axis_end((parties, findings.nearest))
+    count = len(findings.labels)
     fields = {
         "sure": f"{int((findings.candidates == 1).sum()):,}",
-        "count": f"{len(parties):,}",
+        "count": f"{count:,}",
         "level": level_text(findings.level),
-        "rows": "".join(_nearest_row(findings, party, axis_end) for party in parties.tolist()),
+        "rows": "".join(_nearest_row(findings, party) for party in range(count)),
     }
-    on_paper = (
-        f'<p class="only-print note">The first {_MOST_PRINTED} parties; the file has all of them.</p>'
-        if len(parties) > _MOST_PRINTED
-        else ""
-    )
+    first = f'<p class="only-print note">The first {_MOST_PRINTED} parties; the file has all of them.</p>'
+    on_paper = first if count > _MOST_PRINTED else ""
     return section("nearest", "Each party’s nearest", fill(asset("nearest.html"), fields), on_paper)
 
 
@@ -252,22 +219,21 @@ def _pairs(findings: Findings) -> str:
     return section("pairs", "All pairs", body, classes=classes)
 
 
-def _nearest_row(findings: Findings, party: int, axis_end: float) -> str:
+def _nearest_row(findings: Findings, party: int) -> str:
+    """A row of the table; the script adds the bar."""
     other, candidates = int(findings.nearest[party]), int(findings.candidates[party])
-    if candidates == 1:
-        verdict = '<span class="state sure">yes</span>'
-    elif candidates == len(findings.labels) - 1:
-        verdict = '<span class="state unsure">all others could be</span>'
-    else:
-        verdict = f'<span class="state unsure">{plural(candidates - 1, "other")} could be</span>'
+    is_resolved, is_alike = findings.resolved[party, other], findings.is_alike[party, other]
+    state = "told apart" if is_resolved else "alike" if is_alike else "not resolved"
+    count = "all others" if candidates == len(findings.labels) - 1 else plural(candidates - 1, "other")
+    verdict = "yes" if candidates == 1 else f"{count} could be"
     clear = ' <span class="state clear">IN CLEAR</span>' if findings.in_clear[party] else ""
     style = findings.style
     return (
         f'<tr data-party="{party}" data-other="{other}" data-candidates="{candidates}">'
         f'<th scope="row">{_party(findings, party)}{clear}</th><td class="name">{_party(findings, other)}</td>'
-        f"<td>{_state(findings, party, other)}</td><td>{verdict}</td>"
-        f"{_bar(findings, party, other, axis_end)}"
-        f'<td class="numeric">{style.text(findings.distance[party, other])}</td>'
+        f'<td><span class="state {"sure" if is_resolved or is_alike else "unsure"}">{state}</span></td>'
+        f'<td><span class="state {"sure" if candidates == 1 else "unsure"}">{verdict}</span></td>'
+        f'<td class="bar-cell"></td><td class="numeric">{style.text(findings.distance[party, other])}</td>'
         f'<td class="interval">{style.interval(findings.lower[party, other], findings.upper[party, other])}</td></tr>'
     )
 
@@ -276,25 +242,3 @@ def _party(findings: Findings, party: int) -> str:
     return (
         f'<button type="button" class="party" data-chooses="{party}">{name(findings.labels[party])}</button>'
     )
-
-
-def _bar(findings: Findings, left: int, right: int, axis_end: float) -> str:
-    """The interval as a bar in a cell; the script of the page draws the same."""
-    ends = findings.lower[left, right], findings.upper[left, right], findings.distance[left, right]
-    low, high, value = (f"{96 * min(1.0, float(end) / axis_end) + 2:.2f}%" for end in ends)
-    kind = "bars" if findings.resolved[left, right] else "bars unsure"
-    return (
-        f'<td class="bar-cell"><svg class="{kind}" aria-hidden="true">'
-        '<line class="zero" x1="2.00%" x2="2.00%" y1="0" y2="16"/>'
-        f'<line class="span" x1="{low}" x2="{high}" y1="8" y2="8"/>'
-        f'<circle class="value" cx="{value}" cy="8" r="4"/></svg></td>'
-    )
-
-
-def _state(findings: Findings, left: int, right: int) -> str:
-    """Whether a pair is told apart, as a badge."""
-    if findings.resolved[left, right]:
-        return '<span class="state sure">told apart</span>'
-    if findings.is_alike[left, right]:
-        return '<span class="state sure">alike</span>'
-    return '<span class="state unsure">not resolved</span>'

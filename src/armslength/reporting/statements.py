@@ -95,7 +95,7 @@ def _verdict(findings: Findings) -> str:
 def statements(findings: Findings) -> list[Statement]:
     """All findings, for two or more parties."""
     if len(findings.labels) == 2:
-        text = f"{_pair(findings, 0, 1)}.{pair_reasons(findings, (0,), (1,))}"
+        text = f"{_pair(findings, 0, 1)}.{_reasons(findings, (0,), (1,))}"
         distance = Statement(bool(findings.resolved[0, 1]), "The two parties", text)
         return [distance, _resolution(findings)]
     return [
@@ -141,10 +141,10 @@ def _resolution(findings: Findings) -> Statement:
         f"at {level_text(findings.level)}, {joint_text(findings)}."
     )
     is_open = ~(findings.resolved | findings.is_alike)
-    rest = int(is_open[findings.pairs].sum())
-    if rest:
-        text += f" {plural(rest, 'pair is', 'pairs are')} <em>too uncertain to say</em>. {_remedy(findings)}"
-    return Statement(rest == 0, "What could not be decided" if rest else "How many differ", text)
+    count = int(is_open[findings.pairs].sum())
+    if count:
+        text += f" {plural(count, 'pair is', 'pairs are')} <em>too uncertain to say</em>. {_remedy(findings)}"
+    return Statement(count == 0, "What could not be decided" if count else "How many differ", text)
 
 
 def _remedy(findings: Findings) -> str:
@@ -170,15 +170,11 @@ def _extremes(findings: Findings, *, closest: bool) -> Statement:
     if not pairs:
         reason = "No two parties are surely alike." if closest else "Not known: no pair is told apart."
         return Statement(False, heading, reason)
-    lines = "".join(
-        f"<li>{_pair(findings, i, j)}{_state(findings, i, j) if closest else pair_reasons(findings, (i,), (j,))}</li>"
-        for i, j in pairs
-    )
+    lines = ""
+    for i, j in pairs:
+        state = ", surely alike" if findings.is_alike[i, j] else ", not told apart"
+        lines += f"<li>{_pair(findings, i, j)}{state if closest else _reasons(findings, (i,), (j,))}</li>"
     return Statement(True, heading, f'</p><ol class="pairs">{lines}</ol><p>')
-
-
-def _state(findings: Findings, i: int, j: int) -> str:
-    return ", surely alike" if findings.is_alike[i, j] else ", not told apart"
 
 
 def _pair(findings: Findings, i: int, j: int) -> str:
@@ -187,7 +183,7 @@ def _pair(findings: Findings, i: int, j: int) -> str:
     if findings.likeness is None:
         ends = style.interval(findings.lower[i, j], findings.upper[i, j])
         return f"{names}: distance {style.text(findings.distance[i, j])} ({ends})"
-    value, lower, upper = (max(0.0, float(each[i, j])) for each in findings.likeness)
+    value, lower, upper = (max(0.0, float(cosines[i, j])) for cosines in findings.likeness)
     return f"{names}: {value:.2f} alike ({lower:.2f} to {upper:.2f})"
 
 
@@ -202,11 +198,11 @@ def _groups(findings: Findings) -> Statement:
     lines = []
     for group in groups[:MOST_GROUPS]:
         names = some_names([findings.labels[row] for row in group], _MOST_MEMBERS)
-        reasons = "" if is_mirrored and group == groups[0] else reason_line(findings, None, group)
+        reasons = "" if is_mirrored and group == groups[0] else _reasons(findings, None, group)
         lines.append(f"<li>{names}{reasons}</li>")
     more = f"<p>and {len(groups) - MOST_GROUPS} more.</p>" if len(groups) > MOST_GROUPS else ""
     single = count - sum(map(len, groups))
-    rest = f" {plural(single, 'party is', 'parties are')} in no supported group." if single else ""
+    alone = f" {plural(single, 'party is', 'parties are')} in no supported group." if single else ""
     against = (
         f" Below {'the second' if is_mirrored else 'each'}: in what it differs from all other parties."
         if any('class="reasons"' in line for line in lines)
@@ -215,7 +211,7 @@ def _groups(findings: Findings) -> Statement:
     noun = plural(len(groups), "group stands", "groups stand")
     whom = " for the populations" if findings.beyond_chance else " for the people counted"
     text = (
-        f"{noun} apart, closer inside than to the others, supported at {level_text(findings.level)}{whom}.{rest}{against}</p>"
+        f"{noun} apart, closer inside than to the others, supported at {level_text(findings.level)}{whom}.{alone}{against}</p>"
         f'<ol class="pairs" type="A">{"".join(lines)}</ol>{more}<p>'
     )
     return Statement(single == 0, "Groups", text)
@@ -235,7 +231,7 @@ def _outliers(findings: Findings) -> list[Statement]:
         f"{names}: {'the first ' if len(rows) > 1 else ''}at least {style.text(float(outliers.lower[rows[0]]))} "
         f"from half of the others; {style.text(outliers.typical[0])} is typical."
     )
-    reasons = {row: reason_line(findings, None, (row,)) for row in rows[:MOST_OUTLIERS]}
+    reasons = {row: _reasons(findings, None, (row,)) for row in rows[:MOST_OUTLIERS]}
     lines = "".join(f"<li>{name(findings.labels[row])}{line}</li>" for row, line in reasons.items() if line)
     listed = (
         f'</p><p>In what it differs from all others:</p><ul class="pairs">{lines}</ul><p>' if lines else ""
@@ -243,40 +239,31 @@ def _outliers(findings: Findings) -> list[Statement]:
     return [Statement(True, heading, text + listed)]
 
 
-def reason_line(
-    findings: Findings, first: Rows | None, second: Rows, subject: str = "", otherwise: str = ""
-) -> str:
+def _reasons(findings: Findings, first: Rows | None, second: Rows) -> str:
     """In what the second side differs from the first, or from all others, as a line that chooses the two below.
 
-    Empty where it is not known, and `otherwise` where nothing was found.
+    Empty where that is not known; of two parties it says why.
     """
     reasons = findings.reasons
     if not isinstance(reasons, Reasons):
         return ""
     sides = reasons.others(second) if first is None else first, second
-    if sides not in reasons.shown:
+    if sides not in reasons.explanations:
         return ""
-    words = escaped(reasons.words(*sides))
-    text = f"{subject}{words}" if words else otherwise
-    if not text:
-        return ""
-    if reasons.sides is None or (first is None and not reasons.has_alone):
-        return f'<span class="reasons">{text}</span>'
-    numbers = (
-        findings.all_others if first is None else findings.side_number(first),
-        findings.side_number(second),
+    answer = reasons.explanations[sides]
+    text = "" if answer is None else escaped(", ".join(answer.reasons()))
+    if first is not None:
+        if text:
+            text = f"{name(findings.labels[second[0]])} has {text}"
+        elif answer is None:
+            text = "Too few people to say in what."
+        elif reasons.choices > 1:
+            text = f"Not sure in what, among all {reasons.choices:,} choices of this page."
+        else:
+            text = "No item group surely differs."
+    if not text or reasons.sides is None or (first is None and not reasons.has_alone):
+        return text and f'<span class="reasons">{text}</span>'
+    number = findings.all_others if first is None else findings.side_number(first)
+    return (
+        f'<a class="reasons" href="#differs" data-pair="{number} {findings.side_number(second)}">{text}</a>'
     )
-    return f'<a class="reasons" href="#differs" data-pair="{numbers[0]} {numbers[1]}">{text}</a>'
-
-
-def pair_reasons(findings: Findings, first: Rows, second: Rows) -> str:
-    """In what two parties differ, as a line below their distance."""
-    reasons = findings.reasons
-    if not isinstance(reasons, Reasons):
-        return ""
-    otherwise = "No item group surely differs."
-    if reasons.shown.get((first, second)) is None:
-        otherwise = "Too few people to say in what."
-    elif reasons.choices > 1:
-        otherwise = f"Not sure in what, among all {reasons.choices:,} choices of this page."
-    return reason_line(findings, first, second, f"{name(findings.labels[second[0]])} has ", otherwise)

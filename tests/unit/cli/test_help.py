@@ -32,7 +32,7 @@ def test_every_command_teaches_with_an_example(words):
     if not isinstance(command, click.Group):
         assert f"  armslength {' '.join(words)}" in done.output
     for parameter in command.params:
-        if isinstance(parameter, click.Option) and parameter.name not in ("form", "help"):
+        if isinstance(parameter, click.Option) and parameter.name not in ("output_format", "help"):
             assert parameter.help, (words, parameter.name)
 
 

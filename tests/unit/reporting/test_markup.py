@@ -94,7 +94,7 @@ def test_negative_squares_infinite_ends_and_tiny_lower_ends_survive():
     assert unpacked(document["value"]) == [-3]
     assert unpacked(document["lower"]) > 0
     assert unpacked(document["upper"]) == [np.inf]
-    assert findings.axis_end(findings.pairs) == 1.0
+    assert findings.axis_end == 1.0
 
 
 def test_colors_run_over_resolved_pairs_and_stop_before_a_far_one():

@@ -26,12 +26,7 @@ function differences(first, second) {
   return rows.sort((one, other) => other.rank - one.rank);
 }
 const points = (share) => `${share < 0 && (-100 * share).toFixed(1) !== "0.0" ? "−" : "+"}${Math.abs(100 * share).toFixed(1)}`;
-const roundPoints = (share) => `${share < 0 ? "−" : "+"}${Math.abs(100 * share).toFixed(Math.abs(100 * share) >= 9.95 ? 0 : 1)}`;
-function shortName(name) {
-  const letters = Array.from(name);
-  return letters.length <= 32 ? name : `${letters.slice(0, 16).join("")}…${letters.slice(-15).join("")}`;
-}
 function reasonsOf(rows) {
   const clearest = rows.filter((row) => row.word).slice(0, 3);
-  return clearest.map((row, place) => `${row.word} with ${shortName(row.name)} (${roundPoints(row.difference)}${place ? "" : " points"})`).join(", ");
+  return clearest.map((row) => `${row.word} with ${row.name} (${points(row.difference)} points)`).join(", ");
 }

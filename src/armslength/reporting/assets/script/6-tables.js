@@ -22,6 +22,9 @@ const nearestTable = byId("nearest-table");
 if (nearestTable) {
   const body = nearestTable.tBodies[0];
   const rows = [...body.rows];
+  const pairs = rows.map((row) => pairOf(row.dataset.party, row.dataset.other));
+  const longest = Math.max(...pairs.map(distanceOf), ...pairs.map((pair) => uppers[pair]).filter(Number.isFinite)) || 1;
+  rows.forEach((row, at) => row.querySelector(".bar-cell").append(barOf(pairs[at], longest)));
   const keys = {
     party: (row) => alphabeticRank[row.dataset.party],
     nearest: (row) => alphabeticRank[row.dataset.other],
