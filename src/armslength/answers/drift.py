@@ -8,11 +8,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength import plots
-from armslength.answers.pairs import Answer, answer_note, checked_sketches, pair_estimator, some_labels
+from armslength.answers.pairs import Answer, answer_note, checked_sketches, pair_estimator
 from armslength.errors import ParameterError, plural
 from armslength.estimates.distances import as_distances, checked_pair, clear_note, squared_norms
 from armslength.estimates.intervals import Level
-from armslength.estimates.shapes import shape_distances
+from armslength.estimates.shapes import shape_distances, some_labels
 from armslength.results import Column, heading, line, sentences
 from armslength.sketches.sketches import Sketches
 

@@ -1,6 +1,6 @@
 """Pairs of rows in tiles, so that no answer needs all pairs at once; checks, notes and tables of all answers."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,9 +15,11 @@ from armslength.estimates.distances import is_clear, squared_distances
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.pair_noise import Floats
 from armslength.estimates.shapes import (
+    COUNTS_NOTE,
+    POPULATIONS_NOTE,
     has_sure_total,
     people_of,
-    question_note,
+    some_labels,
     squared_shape_distances,
 )
 from armslength.results import Result
@@ -149,8 +151,8 @@ def row_blocks(count: int) -> Iterator[range]:
 
 def answer_note(by: str, *others: str, beyond_chance: bool = False) -> str:
     """The note of an answer: which question it is for, and others; empty if there is nothing to note."""
-    question = question_note(beyond_chance=beyond_chance) if by == "shape" else ""
-    return "; ".join(filter(None, (question, *others)))
+    question = POPULATIONS_NOTE if beyond_chance else COUNTS_NOTE
+    return "; ".join(filter(None, (question if by == "shape" else "", *others)))
 
 
 def with_shapes(sketches: Sketches, by: str, at_least: int) -> tuple[Sketches, str]:
@@ -162,12 +164,6 @@ def with_shapes(sketches: Sketches, by: str, at_least: int) -> tuple[Sketches, s
         return sketches, ""
     checked_rows("sketches with a total above 0", sketches[is_sure], at_least)
     return sketches[is_sure], f"left out: {some_labels(sketches.labels, ~is_sure)}, whose total may be 0"
-
-
-def some_labels(labels: Sequence[str], chosen: NDArray[np.bool_]) -> str:
-    """The first five of the chosen labels, in words."""
-    names = [labels[row] for row in np.flatnonzero(chosen).tolist()]
-    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
 
 
 def verdicts(lower: Floats, upper: Floats) -> tuple[str, ...]:

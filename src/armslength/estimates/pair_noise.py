@@ -77,6 +77,11 @@ class PairNoise:
         return PairNoise.sum_of(self.components + other.components, is_exact=self.is_exact)
 
     @property
+    def sixth_cumulant(self) -> float:
+        """κ₆, without that of dropped bits."""
+        return sum(part.coefficient**6 * part.law.higher_cumulants[0] for part in self.components)
+
+    @property
     def has_one_law(self) -> bool:
         """Whether all components are small whole multiples of one noise, so that the exact law at D = 0 is at hand."""
         coefficients = [component.coefficient for component in self.components]

@@ -13,6 +13,7 @@ from scipy.special import ndtr
 
 from armslength.errors import ParameterError
 from armslength.estimates.pair_noise import Floats
+from armslength.estimates.shape_law import bisect
 from armslength.laws import DiscreteLaplace, Law
 from armslength.sketches.sketches import Sketches
 
@@ -96,10 +97,9 @@ class Prevalence:
         most = min([_LARGEST_TILT, *tilts])
         sign = np.array([[-1.0], [1.0]])
         low, high = np.zeros((2, len(p))), np.full((2, len(p)), most * (1 - 2.0**-40))
-        for _ in range(_HALVINGS):
-            s = (low + high) / 2
-            is_rare = _upper_tail(s, *self._cumulants(sign * s, p)) < tail
-            low, high = np.where(is_rare, low, s), np.where(is_rare, s, high)
+        _, high = bisect(
+            lambda s: ~(_upper_tail(s, *self._cumulants(sign * s, p)) < tail), low, high, _HALVINGS
+        )
         below, above = sign * self._cumulants(sign * high, p)[1]
         return below, above
 
