@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -220,14 +221,9 @@ def all_squares(left: Rows, right: Rows, tolerance: float) -> Floats:
 
 def chosen_squares(left: Rows, right: Rows, rows: Integers, columns: Integers) -> Floats:
     """‖u−v‖² for some pairs, from their differences, in squared integer units."""
-    a, b = _same_type(left.values, right.values)
+    values, offsets = _same_type(left.values, right.values), (left.offsets, right.offsets)
     result = np.empty(len(rows))
-
-    def fill(start: int, stop: int) -> None:
-        part = slice(start, stop)
-        chosen_squared_differences(a, b, left.offsets, right.offsets, rows[part], columns[part], result[part])
-
-    for_blocks(len(rows), 2**13, fill)
+    for_blocks(len(rows), 2**13, partial(squared_differences, values, offsets, (rows, columns), result))
     return result
 
 
@@ -261,26 +257,23 @@ def _products_will_do(sides: tuple[Floats, ...], squares: tuple[Floats, ...], to
 
 
 @kernel
-def chosen_squared_differences(
-    left: Integers,
-    right: Integers,
-    left_offset: Floats,
-    right_offset: Floats,
-    rows: Integers,
-    columns: Integers,
+def squared_differences(
+    values: tuple[Integers, Integers],
+    offsets: tuple[Floats, Floats],
+    pairs: tuple[Integers, Integers],
     result: Floats,
+    first: int,
+    stop: int,
 ) -> None:
-    """result[n] = ‖left_i − right_j‖² for i = rows[n], j = columns[n]."""
-    for n in range(len(rows)):
-        i, j = rows[n], columns[n]
-        result[n] = squared_difference(left[i], right[j], left_offset[i] - right_offset[j])
+    """result[n] = ‖left_i − right_j‖² for the n-th pair (i, j), from `first` to `stop`.
 
-
-@kernel
-def squared_difference(left: Integers, right: Integers, shift: float) -> float:
-    """‖left − right + shift‖², with the difference modulo 2^64 before it becomes a float."""
-    total = 0.0
-    for number in range(len(left)):
-        difference = np.float64(left[number] - right[number]) + shift
-        total += difference * difference
-    return total
+    Differences of integers are modulo 2^64 before they become floats.
+    """
+    for n in range(first, stop):
+        i, j = pairs[0][n], pairs[1][n]
+        left, right, shift = values[0][i], values[1][j], offsets[0][i] - offsets[1][j]
+        total = 0.0
+        for number in range(len(left)):
+            difference = np.float64(left[number] - right[number]) + shift
+            total += difference * difference
+        result[n] = total

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -107,7 +106,7 @@ class Estimate(Result):
         """The value of a single row or pair."""
         lines = self.lines(2)
         if len(lines[0]) != 1:
-            count = 0 if not len(lines[0]) else self.pairs
+            count = self.pairs if len(lines[0]) else 0
             raise ParameterError(
                 f"float must get one value, got {count}; choose one by its labels, as in estimate['north', 'south']"
             )
@@ -179,27 +178,24 @@ class Estimate(Result):
 
     def _numbers(self, axis: int, key: str | Sequence[str]) -> NDArray[np.int64]:
         """The places of these labels along an axis."""
-        wanted = [key] if isinstance(key, str) else key
-        if not isinstance(wanted, list):
+        chosen = [key] if isinstance(key, str) else key
+        if not isinstance(chosen, list):
             raise ParameterError(f"label must be text or a list of texts, got {short_repr(key)}")
         labels = self.labels[axis]
-        for label in wanted:
+        for label in chosen:
             if labels.count(label) != 1:
-                how = f"{short_repr(label)}, which {'occurs more than once' if label in labels else 'is not there'}"
-                raise ParameterError(f"label must name one of {len(labels)} rows, got {how}")
-        return np.array([labels.index(label) for label in wanted], dtype=np.int64)
+                problem = "occurs more than once" if label in labels else "is not there"
+                rule = f"label must name one of {len(labels)} rows"
+                raise ParameterError(f"{rule}, got {short_repr(label)}, which {problem}")
+        return np.array([labels.index(label) for label in chosen], dtype=np.int64)
 
     def lines(self, most: int | None = None) -> tuple[NDArray[np.int64], ...]:
         """The places along each axis of every row or pair, each pair once; at most so many of them."""
-        if self.value.ndim == 1:
-            return (np.arange(len(self.value))[:most],)
-        if most is not None:
-            rows, columns = self.value.shape
-            pairs = ((i, j) for i in range(rows) for j in range(i + 1 if self.within else 0, columns))
-            return tuple(np.array(list(islice(pairs, most)), dtype=np.int64).reshape(-1, 2).T)
-        if self.within:
-            return tuple(np.triu_indices(len(self.labels[0]), 1))
-        return tuple(index.ravel() for index in np.indices(self.value.shape))
+        shape = self.value.shape
+        if most is not None and len(shape) == 2:  # the first ones are in the first rows
+            shape = min(most, shape[0]), shape[1]
+        pairs = np.triu_indices(shape[0], 1, shape[1]) if self.within else np.indices(shape)
+        return tuple(index.ravel()[:most] for index in pairs)
 
     def _label_columns(self, lines: tuple[NDArray[np.int64], ...]) -> dict[str, pa.Array]:
         names = ("label",) if self.value.ndim == 1 else ("left", "right")

@@ -235,10 +235,8 @@ def noise_reach(noise: PairNoise, tail: float) -> float:
     """The smallest x with P(|N| > x) ≤ tail, exact where all noises lie on one lattice, else rounded up to a fine one."""
     if not noise.components:
         return 0.0
-    unit = min(part.coefficient for part in noise.components)
-    is_exact = all(part.dropped_bits == 0 and part.coefficient / unit % 1 == 0 for part in noise.components)
-    deviation = math.sqrt(noise.cumulants.k2)
-    is_exact = is_exact and deviation <= _STEPS * unit
+    unit, deviation = noise.unit, math.sqrt(noise.cumulants.k2)
+    is_exact = noise.is_on_lattice and deviation <= _STEPS * unit
     # noise that is nearly always 0 reaches many deviations, and no finer lattice is needed than that of its values
     step = unit if is_exact else max(deviation, unit) / _STEPS
     pmf = noise_pmf(noise, step)

@@ -84,18 +84,28 @@ class PairNoise:
     @property
     def has_one_law(self) -> bool:
         """Whether all components are small whole multiples of one noise, so that the exact law at D = 0 is at hand."""
-        coefficients = [component.coefficient for component in self.components]
-        smallest = min(coefficients, default=1.0)
+        multiples = [component.coefficient / self.unit for component in self.components]
         return len({component[:2] for component in self.components}) <= 1 and all(
-            each / smallest % 1 == 0 and each / smallest <= _LARGEST_MULTIPLE for each in coefficients
+            multiple % 1 == 0 and multiple <= _LARGEST_MULTIPLE for multiple in multiples
+        )
+
+    @property
+    def unit(self) -> float:
+        """The smallest coefficient."""
+        return min((component.coefficient for component in self.components), default=1.0)
+
+    @property
+    def is_on_lattice(self) -> bool:
+        """Whether all values are whole multiples of the unit."""
+        return all(
+            part.dropped_bits == 0 and part.coefficient / self.unit % 1 == 0 for part in self.components
         )
 
     def normalized(self) -> "PairNoise":
         """The same noise in units of its smallest coefficient."""
         if not self.is_exact or not self.components:
             return self
-        smallest = min(component.coefficient for component in self.components)
-        parts = [each._replace(coefficient=each.coefficient / smallest) for each in self.components]
+        parts = [part._replace(coefficient=part.coefficient / self.unit) for part in self.components]
         return PairNoise.sum_of(tuple(parts))
 
 

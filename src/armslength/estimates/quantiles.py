@@ -163,17 +163,12 @@ def _magnitudes(noise: PairNoise, coordinates: int, ratio: float) -> NDArray[np.
     # The sum reaches to about k·T² + M²: T lattice steps to a standard deviation, M to the far tail.
     counted = min(coordinates, _MANY)
     finest = np.sqrt(budget / (counted + 60 * np.sqrt(counted) + (farthest / deviation) ** 2))
-    unit = min(part.coefficient for part in noise.components)
-    # Whether all noises lie on one lattice.
-    is_whole = all(part.dropped_bits == 0 and (part.coefficient / unit) % 1 == 0 for part in noise.components)
-    if ratio == 0 and is_whole and deviation / unit <= max(finest, 1.0):
-        step = unit
-    elif finest < _COARSEST:
-        if ratio > 0:
-            return None
-        step = unit  # rare and large: N itself is a lattice, and a short one
-    else:
-        step = deviation / finest
+    unit = noise.unit
+    if ratio > 0 and finest < _COARSEST:
+        return None
+    # Noise that is rare and large is itself on a lattice, and a short one.
+    is_own = ratio == 0 and noise.is_on_lattice and deviation / unit <= max(finest, 1.0)
+    step = unit if is_own or finest < _COARSEST else deviation / finest
     pmf = noise_pmf(noise, step)
     if ratio > 0:
         spread = np.sqrt(ratio * noise.cumulants.k2)
