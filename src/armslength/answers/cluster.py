@@ -78,18 +78,17 @@ class Clusters(Answer):
         leaves, members = len(self.labels), _members(self.linkage)
         if count is not None and height is not None:
             raise ParameterError("clusters must be cut by a count or by a height, got both")
-        wanted: Any
+        are_merged: Any
         if count is not None:
-            merges = leaves - integer("count", count, at_least=1, at_most=leaves)
-            wanted = np.arange(leaves - 1) < merges
+            are_merged = np.arange(1, leaves) <= leaves - integer("count", count, at_least=1, at_most=leaves)
         elif height is not None:
-            wanted = self.linkage[:, 2] <= number("height", height, above=-1.0, at_most=np.inf)
+            are_merged = self.linkage[:, 2] <= number("height", height, above=-1.0, at_most=np.inf)
         else:
             largest = self._largest()
-            wanted = [np.ptp(largest[group]) == 0 for group in members]
+            are_merged = [np.ptp(largest[group]) == 0 for group in members]
         clusters = np.arange(leaves)
-        for group, is_wanted in zip(members, wanted, strict=True):
-            if is_wanted:
+        for group, is_merged in zip(members, are_merged, strict=True):
+            if is_merged:
                 clusters[group] = clusters[group].min()
         return np.unique(clusters, return_inverse=True)[1].astype(np.int64)
 
@@ -168,10 +167,8 @@ def cluster(
     rows = sketches if isinstance(sketches, Sketches) else sketches.to_sketches()
     rows, left_out = with_shapes(rows, by, 2)
     estimate = pair_estimator(by, beyond_chance=beyond_chance)(rows, None)
-    clusters = cluster_estimate(
-        rows, estimate, linkage=linkage, level=level, by=by, beyond_chance=beyond_chance
-    )
-    return replace(clusters, note="; ".join(filter(None, (clusters.note, left_out))))
+    estimate = replace(estimate, note="; ".join(filter(None, (estimate.note, left_out))))
+    return cluster_estimate(rows, estimate, linkage=linkage, level=level, by=by, beyond_chance=beyond_chance)
 
 
 def cluster_estimate(
@@ -184,22 +181,17 @@ def cluster_estimate(
     beyond_chance: bool = False,
 ) -> Clusters:
     """The tree of these rows, whose squared distances of all pairs are estimated."""
-    merges, order = _tree(np.sqrt(np.maximum(estimate.value, 0.0)), linkage)
-    support = _support(sketches, estimate.value, merges, order, by, beyond_chance=beyond_chance)
-    tree = merges, support, order, linkage
-    return Clusters(
-        estimate.labels[0], *tree, level=level, by=by, beyond_chance=beyond_chance, note=estimate.note
-    )
-
-
-def _tree(distances: NDArray[np.float64], linkage: str) -> tuple[NDArray[np.float64], tuple[int, ...]]:
     from scipy.cluster import hierarchy  # noqa: PLC0415  # nothing else needs it
 
+    distances = np.sqrt(np.maximum(estimate.value, 0.0))
     condensed = distances[np.triu_indices(len(distances), 1)]
     merges = hierarchy.linkage(condensed, method=linkage)  # type: ignore[arg-type]  # checked: one of LINKAGES
     if len(distances) <= _MOST_ORDERED:
         merges = hierarchy.optimal_leaf_ordering(merges, condensed)
-    return merges, tuple(hierarchy.leaves_list(merges).tolist())
+    order = tuple(hierarchy.leaves_list(merges).tolist())
+    support = _support(sketches, estimate.value, merges, order, by, beyond_chance=beyond_chance)
+    tree, note = (merges, support, order, linkage), estimate.note
+    return Clusters(estimate.labels[0], *tree, level=level, by=by, beyond_chance=beyond_chance, note=note)
 
 
 def _support(

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from armslength.answers import shortlist as module
-from armslength.answers.shortlist import Shortlist, Smallest
+from armslength.answers import candidates as module
+from armslength.answers.candidates import Shortlist, Smallest
 
 RNG = np.random.default_rng(11)
 STATE = RNG.bit_generator.state
