@@ -6,7 +6,7 @@ one of them only if ⟨a, b⟩ − ‖b‖²/2 ≥ (‖a‖² − T)/2, a limit 
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,19 +113,6 @@ class Smallest:
             column[changed] = values[smallest]
 
 
-class Answers(NamedTuple):
-    """For each query its answers, nearest first, as squared distances, and what intervals say of all rows."""
-
-    indices: Numbers
-    value: Floats
-    lower: Floats
-    upper: Floats
-    possible: NDArray[np.bool_]
-    candidates: Numbers
-    best_rank: Numbers
-    worst_rank: Numbers
-
-
 class Shortlist:
     """For each query the pairs of the smallest values, and of the smallest lower ends."""
 
@@ -141,14 +128,14 @@ class Shortlist:
         self._lowest.add(queries, numbers, lower)
 
     def add_tile(self, tile: tuple[Floats, Floats, Floats], first_query: int, first_number: int) -> None:
-        """Adds consecutive queries with consecutive rows; a pair that does not count is infinity in all three."""
-        # An infinite lower end is a row that is not there; an infinite upper end rules no row out.
+        """Adds consecutive queries with consecutive rows, except pairs whose lower end is infinity."""
+        # An infinite upper end is fine: it rules no row out.
         rows, columns = np.nonzero(tile[1] != np.inf)
-        ends = (each[rows, columns] for each in tile)
-        self.add(rows + first_query, columns + first_number, *ends)
+        numbers = (matrix[rows, columns] for matrix in tile)
+        self.add(rows + first_query, columns + first_number, *numbers)
 
-    def answers(self) -> Answers:
-        """The answers, once every pair was added."""
+    def answers(self) -> dict[str, Any]:
+        """The answers, once every pair was added: attributes of `Nearest`, with squared distances."""
         value, numbers, low, high = self._nearest.columns
         lows, reach = self._lowest.key, self.least_upper[:, None] * _ALMOST
         candidates = (self._lowest.is_row & (lows <= reach)).sum(axis=1)
@@ -157,7 +144,8 @@ class Shortlist:
         # The answer itself is one of those whose lower end does not lie above its upper end.
         possibly = _counts(lows, np.nextafter(high * _ALMOST, np.inf))
         worst_rank = np.maximum(possibly, best_rank)  # nothing lies below infinity, not even itself
-        return Answers(numbers, value, low, high, low <= reach, candidates, best_rank, worst_rank)
+        answers = {"indices": numbers, "value": value, "lower": low, "upper": high, "possible": low <= reach}
+        return {**answers, "candidates": candidates, "best_rank": best_rank, "worst_rank": worst_rank}
 
 
 @dataclass
@@ -296,10 +284,10 @@ class Candidates:
         self, queries: FloatRows, of_noise: RowsOfNoise, scale_squared: float, part: slice
     ) -> NDArray[Any]:
         """For some queries, the least ⟨a, b⟩ − ‖b‖²/2, up to rounding, of a value at most the worst one so far."""
-        most = of_noise.smallest.key[part, -1] / self._model.unit * scale_squared
+        worst = of_noise.smallest.key[part, -1] / self._model.unit * scale_squared
         noise = of_noise.bias[part] * scale_squared
-        rounding = margin(queries.floats.shape[1], self._kind) * (queries.slack[part] + np.abs(most) + noise)
-        limit = (queries.square[part] - (most + noise) - rounding) / 2
+        rounding = margin(queries.floats.shape[1], self._kind) * (queries.slack[part] + np.abs(worst) + noise)
+        limit = (queries.square[part] - (worst + noise) - rounding) / 2
         return np.maximum(limit, np.finfo(self._kind).min).astype(self._kind)
 
 

@@ -316,12 +316,12 @@ def _largest_tails(
         skewness: Of noise, and of chance in one row, which averages out over rows.
     """
     leaves = len(order)
-    k2, k4 = (each[list(order)] for each in noise)
+    k2, k4 = (cumulants[list(order)] for cumulants in noise)
     layers = np.stack([matrix[np.ix_(order, order)] for matrix in pairs])
     of_rows = np.stack([np.ones(leaves), k2, k2**2, k4, k2**3])
     clusters = {
-        leaf: _Cluster(slice(place, place + 1), of_rows[:, place], layers[:, place], 0.0)
-        for place, leaf in enumerate(order)
+        leaf: _Cluster(slice(start, start + 1), of_rows[:, start], layers[:, start], 0.0)
+        for start, leaf in enumerate(order)
     }
     within, is_start = np.zeros(leaves), np.ones(leaves, dtype=np.bool_)
     tails = np.empty(leaves - 2)
@@ -369,15 +369,15 @@ def _deviates(
     squares_of_rows, cubes_of_rows = h_squares / h**2, h_cubes / h**3
     signal = (weighted / g - h_k2 * group.within / g**2 / 2) / h**2
     for part, other, (to_h, other_to_h) in ((left, right, to_others), (right, left, to_others[::-1])):
-        (size, k2, squares, k4, cubes), rest = part.sums, other.sums[0]
+        (size, k2, squares, k4, cubes), other_size = part.sums, other.sums[0]
         diagonal = 1 / g - 1 / size
-        trace = trace + squares * diagonal**2 + k2 * other.sums[1] / (size * rest) ** 2
+        trace = trace + squares * diagonal**2 + k2 * other.sums[1] / (size * other_size) ** 2
         fourth = fourth + k4 * diagonal**2
         squares_of_rows = squares_of_rows + squares * diagonal**2
         cubes_of_rows = cubes_of_rows + cubes * np.abs(diagonal) ** 3
-        signal = signal - k2 / 2 * (h_within / (h * g) ** 2 + other.within / (size * rest) ** 2)
-        signal = signal + diagonal * (to_h[1] / (g * h) - part.to(other)[1] / (size * rest))
-        signal = signal + k2 * other_to_h[0] / (g * size * h * rest)
+        signal = signal - k2 / 2 * (h_within / (h * g) ** 2 + other.within / (size * other_size) ** 2)
+        signal = signal + diagonal * (to_h[1] / (g * h) - part.to(other)[1] / (size * other_size))
+        signal = signal + k2 * other_to_h[0] / (g * size * h * other_size)
     curve = model.variance_curve(Cumulants(1.0, 0.0))
     noise = max(curve.c, model.null_variance[0]) * trace + model.kurtosis * fourth
     variance = noise + curve.b * np.maximum(signal, 0.0) + (means[2] + inside[2]) ** 2

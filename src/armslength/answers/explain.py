@@ -249,14 +249,14 @@ def _explanations(
 def _bound_note(sides: Sequence[Sketches], prevalences: Sequence[Prevalence]) -> str:
     """What the bound on item groups does to the answer; the margins themselves tell how often it was reached."""
     protocol = sides[0].noises.terms(0)[0][0]
-    most, margins = protocol.margin_contribution or 0, protocol.margins
-    if margins is not None and margins.rule == "record" and most >= len(margins.columns):
+    bound, margins = protocol.margin_contribution or 0, protocol.margins
+    if margins is not None and margins.rule == "record" and bound >= len(margins.columns):
         return ""  # everybody has one value in each column, and all count
-    counted = f"at most {plural(most, 'item group')} of each person count"
+    counted = f"at most {plural(bound, 'item group')} of each person count"
     means = [float(prevalence.counts.sum()) / prevalence.people for prevalence in prevalences]
     pairs = zip(sides, means, strict=True)
     near = [
-        f"{_names(side.labels)} ({mean:.1f} on average)" for side, mean in pairs if mean > NEARLY_ALL * most
+        f"{_names(side.labels)} ({mean:.1f} on average)" for side, mean in pairs if mean > NEARLY_ALL * bound
     ]
     if not near:
         return counted

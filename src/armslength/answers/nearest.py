@@ -187,11 +187,11 @@ def nearest(  # noqa: PLR0913  # each chooses one thing
         if search is not None:
             search.finish(shortlist)
     answers = shortlist.answers()
-    value, lower, upper = (np.sqrt(np.maximum(squares, 0.0)) for squares in answers[1:4])
-    answers = answers._replace(value=value, lower=lower, upper=upper)
+    answers |= {name: np.sqrt(np.maximum(answers[name], 0.0)) for name in ("value", "lower", "upper")}
     note = answer_note(by, clear, *left_out, beyond_chance=beyond_chance)
-    answer = queries.labels, _labels(index_rows, answers.indices), *answers, simultaneous
-    return Nearest(*answer, level=level, by=by, beyond_chance=beyond_chance, note=note)
+    answers |= {"queries": queries.labels, "labels": _labels(index_rows, answers["indices"])}
+    answers["simultaneous"] = simultaneous
+    return Nearest(**answers, level=level, by=by, beyond_chance=beyond_chance, note=note)
 
 
 def _check_size(name: str, rows: Sketches) -> None:

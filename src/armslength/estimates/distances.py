@@ -203,10 +203,10 @@ class Product:
         inner = np.clip(self.value, -np.sqrt(x * y), np.sqrt(x * y))
         kx, ky = self.noises[0][:, None] * self.unit, self.noises[1][None, :] * self.unit
         s2, s4 = self.shared[0] * self.unit, self.shared[1] * self.unit**2
-        of = self.coefficients
-        noise = of.linear * (kx * y + ky * x + 2 * inner * s2)
-        own = of.norms * x * y + of.inner * inner**2
-        return own + noise + of.own * kx * ky + of.shared * s2**2 + of.fourth * s4
+        factors = self.coefficients
+        noise = factors.linear * (kx * y + ky * x + 2 * inner * s2)
+        own = factors.norms * x * y + factors.inner * inner**2
+        return own + noise + factors.own * kx * ky + factors.shared * s2**2 + factors.fourth * s4
 
     def interval(self, level: Level) -> Bounds:
         """value ± z·√variance."""
@@ -343,7 +343,7 @@ def _products_will_do(sides: tuple[Floats, ...], squares: tuple[Floats, ...], to
     largest = max(float(max(side.max(), -side.min())) for side in sides)
     if 4 * coordinates * largest**2 < _EXACT and all(np.array_equal(side, np.floor(side)) for side in sides):
         return True
-    longest = max(float(each.max(initial=0.0)) for each in squares)
+    longest = max(float(side.max(initial=0.0)) for side in squares)
     return bool(4 * longest * (coordinates + 8) / _EXACT <= tolerance)
 
 

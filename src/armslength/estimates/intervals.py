@@ -75,7 +75,7 @@ def pair_intervals(model: ErrorModel, noises: PairNoises, value: Floats, level: 
     if np.ndim(number) == 0:
         lower, upper = interval_rule(model, laws[int(number)]).interval(value, level, slack, unit)
     else:
-        number, unit, slack = (np.broadcast_to(each, value.shape) for each in (number, unit, slack))
+        number, unit, slack = (np.broadcast_to(array, value.shape) for array in (number, unit, slack))
         lower, upper = np.empty(value.shape), np.empty(value.shape)
         if noises.shared is not None:
             number = number.copy()
@@ -224,12 +224,12 @@ def _look_up(
 
 
 @kernel
-def _end(place: float, start: float, table: Floats) -> float:
-    """The table at a place on the grid that begins at start; infinity in a cell that reaches it.
+def _end(x: float, start: float, table: Floats) -> float:
+    """The table at x on the grid that begins at start; infinity in a cell that reaches it.
 
-    A float's leading bits are the cell, and the others how far in it the place is: nothing is searched.
+    A float's leading bits are the cell, and the others how far in it x is: nothing is searched.
     """
-    steps = np.float64(place).view(np.int64) - np.float64(start).view(np.int64)
+    steps = np.float64(x).view(np.int64) - np.float64(start).view(np.int64)
     cell = np.uint64(steps >> _STEP_BITS)
     left, right = table[cell], table[cell + np.uint64(1)]
     within = (steps & _WITHIN) * _PER_STEP

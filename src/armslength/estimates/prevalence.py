@@ -78,9 +78,9 @@ class Prevalence:
         below, above = self.quantiles(_NODES, tail)
         middle = _NODES * self.people
         # Where several prevalences are just possible, the outermost one counts.
-        most = np.maximum.accumulate(middle + above + _LATTICE)
-        least = np.minimum.accumulate((middle - below - _LATTICE)[::-1])[::-1]
-        return self.counts / self.people, self._inverse(most), self._inverse(least)
+        largest = np.maximum.accumulate(middle + above + _LATTICE)
+        smallest = np.minimum.accumulate((middle - below - _LATTICE)[::-1])[::-1]
+        return self.counts / self.people, self._inverse(largest), self._inverse(smallest)
 
     def _inverse(self, curve: Floats) -> Floats:
         """The prevalences at which a rising curve over the nodes is at the counts; a straight line beyond both ends."""
@@ -94,9 +94,9 @@ class Prevalence:
         variance = sum(often * law.second_moment for law, often in self.laws)
         # A Laplace noise has no larger tilts; 20 standard deviations out, every tail is small enough.
         tilts = [1 / scale for scale in scales] or [20 / max(np.sqrt(variance), 1e-6)]
-        most = min([_LARGEST_TILT, *tilts])
+        largest = min([_LARGEST_TILT, *tilts])
         sign = np.array([[-1.0], [1.0]])
-        low, high = np.zeros((2, len(p))), np.full((2, len(p)), most * (1 - 2.0**-40))
+        low, high = np.zeros((2, len(p))), np.full((2, len(p)), largest * (1 - 2.0**-40))
         _, high = bisect(
             lambda s: ~(_upper_tail(s, *self._cumulants(sign * s, p)) < tail), low, high, _HALVINGS
         )

@@ -183,8 +183,8 @@ def noise_pmf(noise: PairNoise, step: float) -> Floats:
 
 def _edges(step: float, reach: float) -> NDArray[Any]:
     """The ends of the intervals that round to −M, …, M steps, where M steps cover the reach."""
-    most = int(np.ceil(reach / step)) + 1
-    return np.asarray((np.arange(-most, most + 2) - 0.5) * step)
+    steps = int(np.ceil(reach / step)) + 1
+    return np.asarray((np.arange(-steps, steps + 2) - 0.5) * step)
 
 
 def _trimmed(pmf: NDArray[Any]) -> NDArray[Any]:

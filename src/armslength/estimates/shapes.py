@@ -63,12 +63,17 @@ def squared_shape_distances(
 ) -> Estimate:
     """‖x/Tx − y/Ty‖² for all pairs of rows; the arguments are those of `shape_distances`."""
     shapes = _Shapes(a, b, beyond_chance=beyond_chance)
-    divided = shapes.box.divided
-    curve = shapes.model.variance_curve(divided.noises.cumulants)
+    divided = [
+        Rows((part.values + part.offsets[:, None]) / side.total[:, None], np.zeros(len(part)))
+        for side, part in zip(shapes.sides, shapes.sketches, strict=True)
+    ]
+    squares = debiased_squares(shapes.model, divided[0], divided[1], shapes.noises)
+    curve = shapes.model.variance_curve(shapes.noises.cumulants)
     law = ShapeLaw.of(*shapes.rows, curve, shapes.root)
     value = law.value
-    value[shapes.shared] = divided.value[shapes.shared]
-    return shapes.estimate("squared shape distances", value, Shape(law, shapes.box, shapes.shared))
+    value[shapes.shared] = squares[shapes.shared]
+    box = Box(Pair(shapes.model, shapes.noises, squares), *shapes.sides)
+    return shapes.estimate("squared shape distances", value, Shape(law, box, shapes.shared))
 
 
 def shape_cosines(a: Sketches, b: Sketches | None = None, *, beyond_chance: bool = False) -> Estimate:
@@ -103,18 +108,12 @@ class _Shapes:
         sides = [_Side.of(part) for part in different]
         rows = [self._rows(part, side) for part, side in zip(different, sides, strict=True)]
         self.sides, self.rows = (sides[0], sides[-1]), (rows[0], rows[-1])
-        noises = scaled_pair_noises(left, right, (1 / sides[0].total, 1 / sides[-1].total))
-        divided = [
-            Rows((part.values + part.offsets[:, None]) / side.total[:, None], np.zeros(len(part)))
-            for side, part in zip(self.sides, self.sketches, strict=True)
-        ]
-        value = debiased_squares(self.model, divided[0], divided[1], noises)
-        self.box = Box(Pair(self.model, noises, value), *self.sides)
+        self.noises = scaled_pair_noises(left, right, (1 / sides[0].total, 1 / sides[-1].total))
         none = np.zeros(0, dtype=np.int64)
         # A row against itself has no noise left; rows that share some of their noise are compared by the box.
         self.shared, self.is_equal = (none, none), np.zeros(0, dtype=np.bool_)
-        if noises.shared is not None:
-            self.shared, merged = noises.shared
+        if self.noises.shared is not None:
+            self.shared, merged = self.noises.shared
             self.is_equal = merged.each("k2") == 0
         if beyond_chance and not self.is_equal.all():
             raise ParameterError(
@@ -291,10 +290,10 @@ class Shape:
         boxes = [is_special | (coarse & (self._totals_share(end) > _DOMINANT)) for end in ends]
         lower, upper = ends
         if boxes[0].any() or boxes[1].any():
-            least, most = self.box.interval(level)
+            box_lower, box_upper = self.box.interval(level)
             if is_sampled:  # the box knows nothing of chance; a row against itself is 0 in any case
-                least, most = np.zeros_like(least), np.where(most == 0, 0.0, np.inf)
-            lower, upper = np.where(boxes[0], least, lower), np.where(boxes[1], most, upper)
+                box_lower, box_upper = np.zeros_like(box_lower), np.where(box_upper == 0, 0.0, np.inf)
+            lower, upper = np.where(boxes[0], box_lower, lower), np.where(boxes[1], box_upper, upper)
         is_unknown = ~_have_totals((self.box.left, self.box.right), level) & (upper != 0)
         lower, upper = np.where(is_unknown, 0.0, lower), np.where(is_unknown, np.inf, upper)
         return np.nan_to_num(lower, nan=0.0, posinf=np.inf), np.nan_to_num(upper, nan=np.inf, posinf=np.inf)
@@ -326,10 +325,9 @@ class Likeness:
         """The cosines that both arguments allow; all of them where a length or a total may be 0."""
         if level.method == "guaranteed":
             raise ParameterError("method must be 'asymptotic' for cosines of shapes, got 'guaranteed'")
-        ends = zip(self._by_distance(level.tail / 2), self._by_deviation(level.tail / 2), strict=True)
-        (lower, least), (upper, most) = ends
+        (low, high), (lower, upper) = self._by_distance(level.tail / 2), self._by_deviation(level.tail / 2)
         possible = 0.0 if self.law.rows.items.any() else -1.0
-        lower, upper = np.fmax(np.fmax(lower, least), possible), np.fmin(np.fmin(upper, most), 1.0)
+        lower, upper = np.fmax(np.fmax(low, lower), possible), np.fmin(np.fmin(high, upper), 1.0)
         if self.sides is not None:
             is_known = _have_totals(self.sides, level) & ~np.isnan(self.value)
             lower, upper = np.where(is_known, lower, possible), np.where(is_known, upper, 1.0)
@@ -379,9 +377,9 @@ class Box:
         ratios = _ranges(*(side.total_ratios(level.share(_TO_TOTAL)) for side in (self.left, self.right)))
         # x/T̂x = y/T̂y makes the shapes equal, whatever the true totals are.
         equal = (upper == 0) & ~np.isnan(self.divided.value)
-        least = np.where(equal, 0.0, np.nan_to_num(_least(lower, norms, ratios), nan=0.0))
-        most = np.nan_to_num(_most(upper, norms, ratios), nan=np.inf, posinf=np.inf)
-        return least, np.where(equal, 0.0, most)
+        lower = np.nan_to_num(_smallest_square(lower, norms, ratios), nan=0.0)
+        upper = np.nan_to_num(_largest_square(upper, norms, ratios), nan=np.inf, posinf=np.inf)
+        return np.where(equal, 0.0, lower), np.where(equal, 0.0, upper)
 
 
 # The (lower, upper) of each row, and of each column, in shapes that broadcast to a matrix of pairs.
@@ -392,7 +390,7 @@ def _ranges(rows: Bounds, columns: Bounds) -> _Ranges:
     return (rows[0][:, None], rows[1][:, None]), (columns[0][None, :], columns[1][None, :])
 
 
-def _most(upper: Floats, norms: _Ranges, ratios: _Ranges) -> Floats:
+def _largest_square(upper: Floats, norms: _Ranges, ratios: _Ranges) -> Floats:
     """The largest ‖ρP − σQ‖²: convex in (ρ, σ), so at a corner."""
     (x_low, x_high), (y_low, y_high) = norms
     result = np.zeros_like(upper)
@@ -402,7 +400,7 @@ def _most(upper: Floats, norms: _Ranges, ratios: _Ranges) -> Floats:
     return result
 
 
-def _least(lower: Floats, norms: _Ranges, ratios: _Ranges) -> Floats:
+def _smallest_square(lower: Floats, norms: _Ranges, ratios: _Ranges) -> Floats:
     """The smallest ‖ρP − σQ‖² for the smallest ‖P−Q‖² and norms that suit it: on an edge, or on ρ = σ; at least 0."""
     rhos, sigmas = ratios
     equal = np.maximum(rhos[0], sigmas[0])
@@ -422,5 +420,5 @@ def _least(lower: Floats, norms: _Ranges, ratios: _Ranges) -> Floats:
 def _form(rho: Floats, sigma: Floats, squared_distance: Floats, p: Floats, q: Floats) -> Floats:
     """‖ρP − σQ‖² = ρσ‖P−Q‖² + (ρ−σ)(ρ‖P‖² − σ‖Q‖²); where ρ = σ, norms do not matter, even infinite ones."""
     with np.errstate(invalid="ignore"):
-        rest = (rho - sigma) * (rho * p - sigma * q)
-    return rho * sigma * squared_distance + np.where(rho == sigma, 0.0, rest)
+        stretch = (rho - sigma) * (rho * p - sigma * q)
+    return rho * sigma * squared_distance + np.where(rho == sigma, 0.0, stretch)

@@ -78,8 +78,8 @@ def test_bounds_are_those_of_a_search():
         norms, ratios = (
             shapes._ranges(*(np.array(ends)[:, None] for ends in pair)) for pair in (squares, (rho, sigma))
         )
-        least = shapes._least(np.array([[m[0]]]), norms, ratios)[0, 0]
-        most = shapes._most(np.array([[m[1]]]), norms, ratios)[0, 0]
+        least = shapes._smallest_square(np.array([[m[0]]]), norms, ratios)[0, 0]
+        most = shapes._largest_square(np.array([[m[1]]]), norms, ratios)[0, 0]
         grid_r, grid_s = np.meshgrid(np.linspace(*rho, 121), np.linspace(*sigma, 121))
         forms = [
             grid_r * grid_s * distance + (grid_r - grid_s) * (grid_r * x - grid_s * y)
@@ -99,9 +99,9 @@ def test_exact_totals_and_norms_leave_the_distance_alone():
     value = np.array([[0.3]])
     both = exact, exact
     for norms in (both, (unknown, unknown)):
-        assert shapes._most(value, norms, both) == 0.3
-    assert shapes._least(value, both, both) == 0.3
-    assert shapes._least(value, (unknown, exact), both) == 0
+        assert shapes._largest_square(value, norms, both) == 0.3
+    assert shapes._smallest_square(value, both, both) == 0.3
+    assert shapes._smallest_square(value, (unknown, exact), both) == 0
 
 
 def test_the_error_is_split_and_not_exceeded(monkeypatch):
