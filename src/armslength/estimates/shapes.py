@@ -72,8 +72,8 @@ def squared_shape_distances(
     law = ShapeLaw.of(*shapes.rows, curve, shapes.root)
     value = law.value
     value[shapes.shared] = squares[shapes.shared]
-    box = Box(Pair(shapes.model, shapes.noises, squares), *shapes.sides)
-    return shapes.estimate("squared shape distances", value, Shape(law, box, shapes.shared))
+    rule = Shape(law, Pair(shapes.model, shapes.noises, squares), shapes.sides, shapes.shared)
+    return shapes.estimate("squared shape distances", value, rule)
 
 
 def shape_cosines(a: Sketches, b: Sketches | None = None, *, beyond_chance: bool = False) -> Estimate:
@@ -267,7 +267,8 @@ class Shape:
     """The rule of squared distances of shapes."""
 
     law: ShapeLaw
-    box: "Box"
+    divided: Pair  # of rows divided by their released totals
+    sides: tuple[_Side, _Side]
     shared: tuple[NDArray[np.int64], NDArray[np.int64]]  # the pairs that have a noise in common
     variance: None = None
 
@@ -280,23 +281,36 @@ class Shape:
         if level.method == "guaranteed":
             if is_sampled:
                 raise ParameterError("method must be 'asymptotic' beyond chance, got 'guaranteed'")
-            return self.box.interval(level)
+            return self.box(level)
         ends = self.law.interval(level.tail)
-        sides = self.law.rows, self.law.columns
-        errors = [np.sqrt(side.total_error / 2) * -np.log(2 * level.tail) > COARSE for side in sides]
+        rows, columns = self.law.rows, self.law.columns
+        errors = [
+            np.sqrt(side.total_error / 2) * -np.log(2 * level.tail) > COARSE for side in (rows, columns)
+        ]
         coarse = np.logical_or.outer(errors[0], errors[1])
-        is_special = np.equal.outer(sides[0].k2, -sides[1].k2)  # neither has noise
+        is_special = np.equal.outer(rows.k2, -columns.k2)  # neither has noise
         is_special[self.shared] = True
         boxes = [is_special | (coarse & (self._totals_share(end) > _DOMINANT)) for end in ends]
         lower, upper = ends
         if boxes[0].any() or boxes[1].any():
-            box_lower, box_upper = self.box.interval(level)
+            box_lower, box_upper = self.box(level)
             if is_sampled:  # the box knows nothing of chance; a row against itself is 0 in any case
                 box_lower, box_upper = np.zeros_like(box_lower), np.where(box_upper == 0, 0.0, np.inf)
             lower, upper = np.where(boxes[0], box_lower, lower), np.where(boxes[1], box_upper, upper)
-        is_unknown = ~_have_totals((self.box.left, self.box.right), level) & (upper != 0)
+        is_unknown = ~_have_totals(self.sides, level) & (upper != 0)
         lower, upper = np.where(is_unknown, 0.0, lower), np.where(is_unknown, np.inf, upper)
         return np.nan_to_num(lower, nan=0.0, posinf=np.inf), np.nan_to_num(upper, nan=np.inf, posinf=np.inf)
+
+    def box(self, level: Level) -> Bounds:
+        """All that the intervals of totals, norms and distances allow; nothing is known where a total may be 0."""
+        lower, upper = self.divided.interval(level.share(_TO_DISTANCE))
+        norms = _ranges(*(side.squared_norms(level.share(_TO_NORM)) for side in self.sides))
+        ratios = _ranges(*(side.total_ratios(level.share(_TO_TOTAL)) for side in self.sides))
+        # x/T̂x = y/T̂y makes the shapes equal, whatever the true totals are.
+        is_equal = (upper == 0) & ~np.isnan(self.divided.value)
+        lower = np.nan_to_num(_smallest_square(lower, norms, ratios), nan=0.0)
+        upper = np.nan_to_num(_largest_square(upper, norms, ratios), nan=np.inf, posinf=np.inf)
+        return np.where(is_equal, 0.0, lower), np.where(is_equal, 0.0, upper)
 
     def _totals_share(self, end: Floats) -> Floats:
         """The share of the totals in the variance at an end of the intervals."""
@@ -360,26 +374,6 @@ class Likeness:
         lower, _ = bisect(lambda cosine: ~(cosine + reach(cosine) >= value), ends[0], value, _HALVINGS)
         _, upper = bisect(lambda cosine: cosine - reach(cosine) <= value, value, ends[1], _HALVINGS)
         return lower, upper
-
-
-@dataclass(frozen=True)
-class Box:
-    """All squared distances of shapes that the intervals of totals, norms and distances allow."""
-
-    divided: Pair  # squared distances of rows divided by their released totals
-    left: _Side
-    right: _Side
-
-    def interval(self, level: Level) -> Bounds:
-        """(lower, upper) over all true totals and norms; nothing is known where a total may be 0."""
-        lower, upper = self.divided.interval(level.share(_TO_DISTANCE))
-        norms = _ranges(*(side.squared_norms(level.share(_TO_NORM)) for side in (self.left, self.right)))
-        ratios = _ranges(*(side.total_ratios(level.share(_TO_TOTAL)) for side in (self.left, self.right)))
-        # x/T̂x = y/T̂y makes the shapes equal, whatever the true totals are.
-        equal = (upper == 0) & ~np.isnan(self.divided.value)
-        lower = np.nan_to_num(_smallest_square(lower, norms, ratios), nan=0.0)
-        upper = np.nan_to_num(_largest_square(upper, norms, ratios), nan=np.inf, posinf=np.inf)
-        return np.where(equal, 0.0, lower), np.where(equal, 0.0, upper)
 
 
 # The (lower, upper) of each row, and of each column, in shapes that broadcast to a matrix of pairs.

@@ -66,7 +66,7 @@ def _distance_ends(a, b, monkeypatch):
     """The interval of ‖x/T̂x − y/T̂y‖² alone, as if the totals were exact."""
     with monkeypatch.context() as patched:
         patched.setattr(shapes._Side, "total_ratios", lambda side, _: (np.ones(len(side.total)),) * 2)
-        return shapes.squared_shape_distances(a, b).rule.box.interval(Level.of(0.95, "asymptotic", 1))
+        return shapes.squared_shape_distances(a, b).rule.box(Level.of(0.95, "asymptotic", 1))
 
 
 def test_bounds_are_those_of_a_search():
@@ -118,7 +118,7 @@ def test_the_error_is_split_and_not_exceeded(monkeypatch):
                 lambda side, level, part=part: asked.append(level.tail) or part(side, level),
             )
         rule = shapes.squared_shape_distances(sketches).rule
-        rule.box.interval(Level.of(1 - error, "asymptotic", 1))
+        rule.box(Level.of(1 - error, "asymptotic", 1))
     assert asked == pytest.approx([0.05 * error / 2] * 4)
     left, level = shapes._Side.of(sketches), Level.of(1 - 0.05 * error, "asymptotic", 7)
     lower, upper = al.totals(sketches).rule.interval(level)
@@ -218,7 +218,7 @@ def test_coarse_totals_fall_back_to_the_box():
     coarse = al.Protocol(PROTOCOL.transform, epsilon=1, total_share="0.0005")
     estimate = shapes.squared_shape_distances(released(protocol=coarse))
     level = Level.of(0.999, "asymptotic", 1)
-    box = estimate.rule.box.interval(level)
+    box = estimate.rule.box(level)
     ours = estimate.rule.interval(level)
     # 20,000 has an error of about 10 percent at one standard error, 700,000 and 300,000 of less than one
     for end in (0, 1):
