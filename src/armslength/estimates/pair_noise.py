@@ -84,10 +84,8 @@ class PairNoise:
     @property
     def has_one_law(self) -> bool:
         """Whether all components are small whole multiples of one noise, so that the exact law at D = 0 is at hand."""
-        multiples = [component.coefficient / self.unit for component in self.components]
-        return len({component[:2] for component in self.components}) <= 1 and all(
-            multiple % 1 == 0 and multiple <= _LARGEST_MULTIPLE for multiple in multiples
-        )
+        is_one = len({component[:2] for component in self.components}) <= 1
+        return is_one and all(times % 1 == 0 and times <= _LARGEST_MULTIPLE for times in self.multiples)
 
     @property
     def first_law(self) -> Law | None:
@@ -100,18 +98,23 @@ class PairNoise:
         return min((component.coefficient for component in self.components), default=1.0)
 
     @property
+    def multiples(self) -> list[float]:
+        """The coefficients in units of the smallest."""
+        unit = self.unit
+        return [component.coefficient / unit for component in self.components]
+
+    @property
     def is_on_lattice(self) -> bool:
         """Whether all values are whole multiples of the unit."""
-        return all(
-            part.dropped_bits == 0 and part.coefficient / self.unit % 1 == 0 for part in self.components
-        )
+        is_whole = all(part.dropped_bits == 0 for part in self.components)
+        return is_whole and all(times % 1 == 0 for times in self.multiples)
 
     def normalized(self) -> "PairNoise":
         """The same noise in units of its smallest coefficient."""
         if not self.is_exact or not self.components:
             return self
-        parts = [part._replace(coefficient=part.coefficient / self.unit) for part in self.components]
-        return PairNoise.sum_of(tuple(parts))
+        pairs = zip(self.components, self.multiples, strict=True)
+        return PairNoise.sum_of(tuple(part._replace(coefficient=multiple) for part, multiple in pairs))
 
 
 NO_NOISE = PairNoise((), Cumulants())
@@ -217,7 +220,8 @@ SharedNoises = tuple[tuple[NDArray[np.int64], NDArray[np.int64]], PairNoises]
 
 def pair_noises(left: Sketches, right: Sketches) -> PairNoises:
     """The noise of every difference left_i − right_j: κ_n = Σ (α−β)^n·κ_n over the noises that either row has."""
-    (rows, of_rows), (columns, of_columns) = noise_classes(left.noises), noise_classes(right.noises)
+    rows, of_rows = noise_classes(left.noises)
+    columns, of_columns = (rows, of_rows) if right is left else noise_classes(right.noises)
     sums = (((i, j), of_rows[i].plus(of_columns[j])) for i, j in _may_have_one_law(of_rows, of_columns))
     exact: dict[tuple[int, ...], PairNoise] = {index: noise for index, noise in sums if noise.has_one_law}
     # One number for all pairs, where they have one noise, and no matrix of them.
@@ -239,11 +243,8 @@ def scaled_pair_noises(left: Sketches, right: Sketches, factors: tuple[Floats, F
 
 def _pair_moments(left: Moments, right: Moments) -> Moments:
     """κ₂, κ₄ and the squared step of all pairs of two lists of independent noises."""
-    return (
-        np.add.outer(left[0], right[0]),
-        np.add.outer(left[1], right[1]),
-        np.maximum.outer(left[2], right[2]),
-    )
+    k2, k4 = (np.add.outer(left[number], right[number]) for number in (0, 1))
+    return k2, k4, np.maximum.outer(left[2], right[2])
 
 
 def _may_have_one_law(left: Sequence[PairNoise], right: Sequence[PairNoise]) -> Iterator[tuple[int, int]]:

@@ -202,7 +202,7 @@ def _total_rule(sketches: Sketches) -> "Total":
         )
     unit = float(sketches.protocols[0].resolution)
     value = sketches.totals.astype(np.float64) * unit
-    terms = map(sketches.noises.terms, range(len(sketches)))
+    terms = list(map(sketches.noises.terms, range(len(sketches))))
     noises = [
         tuple((protocol.total_law, abs(factor)) for protocol, factor in row if protocol.total_law is not None)
         for row in terms
