@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from armslength.errors import ParameterError as ParameterError
     from armslength.errors import UnsupportedVersionError as UnsupportedVersionError
     from armslength.estimates.contribution_quantiles import ContributionQuantiles as ContributionQuantiles
+    from armslength.estimates.distances import cosines as cosines
     from armslength.estimates.distances import distances as distances
+    from armslength.estimates.distances import inner_products as inner_products
     from armslength.estimates.distances import squared_distances as squared_distances
     from armslength.estimates.distances import squared_norms as squared_norms
     from armslength.estimates.distances import valid_squared_distances as valid_squared_distances
     from armslength.estimates.estimate import Estimate as Estimate
-    from armslength.estimates.products import cosines as cosines
-    from armslength.estimates.products import inner_products as inner_products
     from armslength.estimates.shapes import shape_cosines as shape_cosines
     from armslength.estimates.shapes import shape_distances as shape_distances
     from armslength.estimates.shapes import totals as totals
@@ -89,9 +89,8 @@ _HOME = {
         "answers.plane": "Plane plane",
         "errors": "ArmslengthError BudgetError CorruptFileError FormatError IncompatibleSketchesError InputError NotResolvableError ParameterError UnsupportedVersionError",
         "estimates.contribution_quantiles": "ContributionQuantiles",
-        "estimates.distances": "distances squared_distances squared_norms valid_squared_distances",
+        "estimates.distances": "cosines distances inner_products squared_distances squared_norms valid_squared_distances",
         "estimates.estimate": "Estimate",
-        "estimates.products": "cosines inner_products",
         "estimates.shapes": "shape_cosines shape_distances totals",
         "ingest.sources": "Source",
         "ledger.ledger": "Ledger NO_LEDGER",

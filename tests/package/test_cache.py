@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import armslength
-from armslength.estimates.distances import squared_difference
+from armslength.estimates.distances import squared_differences
 
 PROBE = (
     "import numpy as np\n"
@@ -19,7 +19,7 @@ PROBE = (
 
 
 def test_processes_that_compile_at_once_do_not_get_the_code_of_each_other(tmp_path, monkeypatch):
-    file = squared_difference._cache._cache_file
+    file = squared_differences._cache._cache_file
     monkeypatch.setattr(file, "_cache_path", str(tmp_path))
     monkeypatch.setattr(file, "_index_path", str(tmp_path / "index"))
     file.save("int32", "code for int32")
@@ -36,7 +36,7 @@ def test_processes_that_compile_at_once_do_not_get_the_code_of_each_other(tmp_pa
 
 
 def test_a_kernel_that_cannot_be_saved_is_used_all_the_same(tmp_path, monkeypatch):
-    file = squared_difference._cache._cache_file
+    file = squared_differences._cache._cache_file
     monkeypatch.setattr(file, "_cache_path", str(tmp_path))
     monkeypatch.setattr(file, "_index_path", str(tmp_path / "index"))
 

@@ -12,10 +12,9 @@ from armslength import plots
 from armslength.answers.pairs import Answer, checked_sketches, pair_estimator
 from armslength.checks import integer, number, one_of
 from armslength.errors import ParameterError
-from armslength.estimates.distances import as_distances, clear_note, is_clear
+from armslength.estimates.distances import as_distances, clear_note, inner_products, is_clear
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import METHODS, Level
-from armslength.estimates.products import inner_products
 from armslength.sketches.sketches import Sketches, check_same_space
 
 
@@ -34,16 +33,16 @@ class Verdict(Answer):
 
     def _line(self, names: tuple[str, ...], numbers: dict[str, float], **metadata: str) -> pa.Table:
         """One line: the parties, the verdict, numbers, lower, upper, level, in_clear."""
-        parties = {name: [label] for name, label in zip(names, self.labels, strict=True)}
+        texts = dict(zip((*names, "verdict"), (*self.labels, self.verdict), strict=True))
         numbers |= {"lower": self.interval[0], "upper": self.interval[1], "level": self.level}
-        columns = {**parties, "verdict": [self.verdict], **{k: np.array([v]) for k, v in numbers.items()}}
-        return self._table(columns, **metadata)
+        cells = {**{k: [v] for k, v in texts.items()}, **{k: np.array([v]) for k, v in numbers.items()}}
+        return self._table(cells, **metadata)
 
-    def _forest(self, name: Any, value: float, label: str, ax: Any, **looks: Any) -> Any:
+    def _forest(self, name: Any, value: float, label: str, ax: Any, **style: Any) -> Any:
         """Matplotlib axes with the interval."""
-        middle, lower, upper = np.array([[value], [self.interval[0]], [self.interval[1]]])
-        is_sure = np.array([self.verdict != "undecided"])
-        return plots.forest([name], (middle, lower, upper), is_sure, label, ax, **looks)
+        middle, lower, upper = (np.array([number]) for number in (value, *self.interval))
+        is_decided = np.array([self.verdict != "undecided"])
+        return plots.forest([name], (middle, lower, upper), is_decided, label, ax, **style)
 
     def __str__(self) -> str:
         return f"{self._title()} ({self.note})" if self.note else self._title()
@@ -153,16 +152,16 @@ def alike(
     """
     labels = _one_row_each(a=a, b=b)
     limit = number("within", within, above=-5e-324, at_most=1e300)
-    sure = one_sided(level)
+    confidence = _checked_level(level)
     count = integer("pairs", pairs, at_least=1, at_most=10**12)
     estimate = as_distances(pair_estimator(by, beyond_chance=beyond_chance)(a, b))
     # Each end of an asymptotic interval of sizes holds by itself, so both may miss at the full rate. Chebyshev's bound
     # is on both ends together, and so is the split of the error for shapes.
-    confidence = 1 - 2 * (1 - sure) if (method, by) == ("asymptotic", "size") else sure
-    lower, upper = (float(end[0, 0]) for end in estimate.rule.interval(Level.of(confidence, method, count)))
+    both_ends = 1 - 2 * (1 - confidence) if (method, by) == ("asymptotic", "size") else confidence
+    lower, upper = (float(end[0, 0]) for end in estimate.rule.interval(Level.of(both_ends, method, count)))
     verdict = "alike" if upper <= limit else "different" if lower > limit else "undecided"
     answer = verdict, labels, (lower, upper), limit, float(estimate)
-    return Alike(*answer, level=sure, by=by, beyond_chance=beyond_chance, note=estimate.note)
+    return Alike(*answer, level=confidence, by=by, beyond_chance=beyond_chance, note=estimate.note)
 
 
 def closer(
@@ -190,7 +189,7 @@ def closer(
         method: "asymptotic", approximate, or "guaranteed", proven for all data.
     """
     labels = _one_row_each(a=a, b=b, c=c)
-    sure = one_sided(level)
+    confidence = _checked_level(level)
     one_of("method", method, METHODS)
     estimator = pair_estimator(by, beyond_chance=beyond_chance)
     note = clear_note(a, b, c)
@@ -198,22 +197,21 @@ def closer(
         # An end is wrong only if one of the two intervals is. Chebyshev bounds both ends of one together.
         to_b, to_c = (estimator(a, other) for other in (b, c))
         value = float(to_b) - float(to_c)
-        (b_low, b_high), (c_low, c_high) = (
-            each.interval(1 - (1 - sure) / 2, method=method) for each in (to_b, to_c)
-        )
+        level_of_each = 1 - (1 - confidence) / 2
+        (b_low, b_high), (c_low, c_high) = (to.interval(level_of_each, method=method) for to in (to_b, to_c))
         lower, upper = float((b_low - c_high)[0, 0]), float((b_high - c_low)[0, 0])
-        note = "; ".join(dict.fromkeys(filter(None, (*to_b.note.split("; "), *to_c.note.split("; ")))))
+        note = "; ".join(dict.fromkeys(filter(None, f"{to_b.note}; {to_c.note}".split("; "))))
     else:
         # With p = c − b and q = 2a − b − c it is ⟨p, q⟩, and p and q are sketches like any other.
         p, q = c - b, 2 * a - b - c
         product = inner_products(p, q)
         value = float(product.value[0, 0])
         # Student's t for the k products of coordinates: made for the comparison with 0.
-        reach = float(stdtrit(a.transform.sketch_dim - 1, sure)) * _std_error(p, q, product)
+        reach = float(stdtrit(a.transform.sketch_dim - 1, confidence)) * _std_error(p, q, product)
         lower, upper = value - reach, value + reach
     verdict = "b" if upper < 0 else "c" if lower > 0 else "undecided"
     answer = verdict, labels, (lower, upper), value, method
-    return Closer(*answer, level=sure, by=by, beyond_chance=beyond_chance, note=note)
+    return Closer(*answer, level=confidence, by=by, beyond_chance=beyond_chance, note=note)
 
 
 def _std_error(p: Sketches, q: Sketches, product: Estimate) -> float:
@@ -241,6 +239,6 @@ def _one_row_each(**rows: Sketches) -> tuple[str, ...]:
     return tuple(row.labels[0] for row in rows.values())
 
 
-def one_sided(level: float) -> float:
+def _checked_level(level: float) -> float:
     """The level, if above one half: at or below it, any verdict would do."""
     return number("level", level, above=0.5, at_most=1.0 - 1e-12)

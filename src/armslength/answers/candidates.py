@@ -1,4 +1,4 @@
-"""Candidates for the nearest rows: float products rule out nearly all pairs, exact distances decide about the rest.
+"""The search for the nearest rows: float products rule out nearly all pairs, exact distances decide about the rest.
 
 Of each noise, the count + 1 smallest estimates are enough: both ends of an interval rise with the estimate. A row b is
 one of them only if ⟨a, b⟩ − ‖b‖²/2 ≥ (‖a‖² − T)/2, a limit lowered by more than all rounding. Decision 19 has the proof.
@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.answers.shortlist import Shortlist, Smallest
 from armslength.estimates.distances import Rows, chosen_squares
 from armslength.estimates.intervals import Level, pair_intervals
 from armslength.estimates.pair_noise import Floats, PairNoise, PairNoises, noise_classes
@@ -27,7 +26,11 @@ _FARTHEST, _LONGEST = 2.0**60, 2.0**40  # from the origin, before and after scal
 _LEAST = 2.0**-40  # squared length that rounding is relative to, at least: covers underflow
 _SAMPLE = 128  # queries that the origin is the median of
 
-Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
+# Ends rise with the estimate up to rounding, which is far less than this.
+_ALMOST = 1 + 2.0**-40
+_NO_ROW = np.iinfo(np.int64).max  # the number of a row where there is none yet
+
+Numbers = NDArray[np.int64]
 
 
 def margin(coordinates: int, kind: type[np.floating[Any]]) -> float:
@@ -78,6 +81,73 @@ class Origin:
         return FloatRows(Rows(values, offsets), floats, squares, slacks)
 
 
+class Smallest:
+    """For each query the pairs of the smallest keys, in ascending order; of equal keys, the first rows."""
+
+    def __init__(self, queries: int, kept: int, others: int = 0) -> None:
+        shape = queries, kept
+        self.key, self.number = np.full(shape, np.inf), np.full(shape, _NO_ROW)
+        self.columns: list[NDArray[Any]] = [self.key, self.number]
+        self.columns += [np.full(shape, np.inf) for _ in range(others)]  # what is kept beside a key
+
+    @property
+    def is_row(self) -> NDArray[np.bool_]:
+        """Where there is a pair."""
+        return np.asarray(self.number != _NO_ROW)
+
+    def add(self, queries: Numbers, numbers: Numbers, key: Floats, *others: Floats) -> None:
+        """Adds pairs of queries and rows, each of which must come once."""
+        worst, last = self.key[queries, -1], self.number[queries, -1]
+        better = (key < worst) | ((key == worst) & (numbers < last))
+        if not better.any():
+            return
+        changed, kept = np.unique(queries[better]), self.key.shape[1]
+        groups = np.concatenate([np.repeat(changed, kept), queries[better]])
+        pairs = zip(self.columns, (key, numbers, *others), strict=True)
+        both = [np.concatenate([old[changed].ravel(), new[better]]) for old, new in pairs]
+        order = np.lexsort((both[1], both[0], groups))
+        # Every group has at least as many pairs as are kept.
+        starts = np.searchsorted(groups[order], changed)
+        smallest = order[starts[:, None] + np.arange(kept)]
+        for column, values in zip(self.columns, both, strict=True):
+            column[changed] = values[smallest]
+
+
+class Shortlist:
+    """For each query the pairs of the smallest values, and of the smallest lower ends."""
+
+    def __init__(self, queries: int, count: int) -> None:
+        self.count = count
+        self.least_upper = np.full(queries, np.inf)
+        self._nearest, self._lowest = Smallest(queries, count, others=2), Smallest(queries, count + 1)
+
+    def add(self, queries: Numbers, numbers: Numbers, value: Floats, lower: Floats, upper: Floats) -> None:
+        """Adds pairs of queries and rows of the index. Every pair must come once, or be sure not to matter."""
+        np.minimum.at(self.least_upper, queries, upper)
+        self._nearest.add(queries, numbers, value, lower, upper)
+        self._lowest.add(queries, numbers, lower)
+
+    def add_tile(self, tile: tuple[Floats, Floats, Floats], first_query: int, first_number: int) -> None:
+        """Adds consecutive queries with consecutive rows, except pairs whose lower end is infinity."""
+        # An infinite upper end is fine: it rules no row out.
+        rows, columns = np.nonzero(tile[1] != np.inf)
+        numbers = (matrix[rows, columns] for matrix in tile)
+        self.add(rows + first_query, columns + first_number, *numbers)
+
+    def answers(self) -> dict[str, Any]:
+        """The answers, once every pair was added: attributes of `Nearest`, with squared distances."""
+        value, numbers, low, high = self._nearest.columns
+        lows, reach = self._lowest.key, self.least_upper[:, None] * _ALMOST
+        candidates = (self._lowest.is_row & (lows <= reach)).sum(axis=1)
+        # Among the answers alone: that many are surely nearer, whatever the other rows are.
+        best_rank = 1 + _counts(np.sort(high, axis=1), low / _ALMOST)
+        # The answer itself is one of those whose lower end does not lie above its upper end.
+        possibly = _counts(lows, np.nextafter(high * _ALMOST, np.inf))
+        worst_rank = np.maximum(possibly, best_rank)  # nothing lies below infinity, not even itself
+        answers = {"indices": numbers, "value": value, "lower": low, "upper": high, "possible": low <= reach}
+        return {**answers, "candidates": candidates, "best_rank": best_rank, "worst_rank": worst_rank}
+
+
 @dataclass
 class RowsOfNoise:
     """The rows of one noise, and their smallest values for each query."""
@@ -125,13 +195,13 @@ class Candidates:
         if self._within:
             own = np.arange(len(block))
             shared = np.concatenate([shared[0], own + first_number]), np.concatenate([shared[1], own])
-        offsets, at_once = block.offsets, rows_at_once(block.values.shape[1])
+        at_once = rows_at_once(block.values.shape[1], ROWS, _NUMBERS)
         for of_noise, rows in by_noise:
             start = 0
             while start < len(rows):
                 # Few rows first: at the start, everything is a candidate.
                 stop = min(start + min(at_once, max(self._kept, of_noise.searched)), len(rows))
-                self._search_rows(of_noise, (block.values, offsets, first_number), rows[start:stop], shared)
+                self._search_rows(of_noise, block, first_number, rows[start:stop], shared)
                 advance(len(self._queries) * (stop - start))
                 start = stop
         return True
@@ -140,17 +210,14 @@ class Candidates:
         """Gives all candidates to the shortlist."""
         for rows in self._rows.values():
             is_row = rows.smallest.is_row
-            queries, numbers, value = (
-                np.nonzero(is_row)[0],
-                rows.smallest.number[is_row],
-                rows.smallest.key[is_row],
-            )
+            queries, numbers = np.nonzero(is_row)[0], rows.smallest.number[is_row]
+            value = rows.smallest.key[is_row]
             different = [noise.plus(rows.noise) for noise in self._noises]
             noises = PairNoises.of(different, self._classes[queries])
             ends = pair_intervals(self._model, noises, value, self._level)
             shortlist.add(queries, numbers, value, *ends)
 
-    def _by_noise(self, block: Sketches) -> list[tuple[RowsOfNoise, NDArray[np.int64]]] | None:
+    def _by_noise(self, block: Sketches) -> list[tuple[RowsOfNoise, Numbers]] | None:
         """The rows of each noise; None if there are too many noises."""
         classes, noises = noise_classes(block.noises)
         if len(self._rows.keys() | set(noises)) > MOST_NOISES:
@@ -173,23 +240,25 @@ class Candidates:
     def _search_rows(
         self,
         of_noise: RowsOfNoise,
-        block: tuple[NDArray[Any], Floats, int],
-        chosen: NDArray[np.int64],
-        left_out: Pairs,
+        block: Sketches,
+        first_number: int,
+        chosen: Numbers,
+        left_out: tuple[Numbers, Numbers],
     ) -> None:
-        """All queries against rows of one noise in a block (values, offsets, first number), without some pairs."""
-        values, offsets, first_number = block
-        same = self._queries.values.dtype == values.dtype
-        origin, queries = self._float_queries(values.dtype if same else np.dtype(np.float64))
-        consecutive = chosen[-1] - chosen[0] == len(chosen) - 1
-        exact = values[chosen[0] : chosen[-1] + 1] if consecutive else values[chosen]
-        rows = origin.float_rows(_read_only(exact, queries.exact.values.dtype), offsets[chosen], self._kind)
+        """All queries against chosen rows of a block, which have one noise, without some pairs."""
+        values = block.values
+        is_same = self._queries.values.dtype == values.dtype
+        origin, queries = self._float_queries(values.dtype if is_same else np.dtype(np.float64))
+        is_consecutive = chosen[-1] - chosen[0] == len(chosen) - 1
+        exact = values[chosen[0] : chosen[-1] + 1] if is_consecutive else values[chosen]
+        exact = _read_only(exact, queries.exact.values.dtype)
+        rows = origin.float_rows(exact, block.offsets[chosen], self._kind)
         share = margin(exact.shape[1], self._kind)
         half = ((rows.square - share * rows.slack) / 2).astype(self._kind)
-        place = np.full(len(values), -1)
-        place[chosen] = np.arange(len(chosen))
-        here = place[left_out[1]] >= 0
-        left_out = left_out[0][here], place[left_out[1][here]]
+        positions = np.full(len(values), -1)
+        positions[chosen] = np.arange(len(chosen))
+        is_chosen = positions[left_out[1]] >= 0
+        left_out = left_out[0][is_chosen], positions[left_out[1][is_chosen]]
         unit, exact_pairs = self._model.unit, 0
         for first in range(0, len(self._queries), QUERIES):
             part = slice(first, first + QUERIES)
@@ -206,9 +275,8 @@ class Candidates:
             exact_pairs += len(i)
         of_noise.searched += len(chosen)
         # More than new rows explain: distances are small beside lengths, and float64 is needed to tell them apart.
-        if self._kind is np.float32 and exact_pairs > len(self._queries) * (
-            2 * self._kept + len(chosen) / 32
-        ):
+        usual = len(self._queries) * (2 * self._kept + len(chosen) / 32)
+        if self._kind is np.float32 and exact_pairs > usual:
             self._kind = np.float64
             self._as_floats.clear()
 
@@ -216,10 +284,10 @@ class Candidates:
         self, queries: FloatRows, of_noise: RowsOfNoise, scale_squared: float, part: slice
     ) -> NDArray[Any]:
         """For some queries, the least ⟨a, b⟩ − ‖b‖²/2, up to rounding, of a value at most the worst one so far."""
-        most = of_noise.smallest.key[part, -1] / self._model.unit * scale_squared
+        worst = of_noise.smallest.key[part, -1] / self._model.unit * scale_squared
         noise = of_noise.bias[part] * scale_squared
-        rounding = margin(queries.floats.shape[1], self._kind) * (queries.slack[part] + np.abs(most) + noise)
-        limit = (queries.square[part] - (most + noise) - rounding) / 2
+        rounding = margin(queries.floats.shape[1], self._kind) * (queries.slack[part] + np.abs(worst) + noise)
+        limit = (queries.square[part] - (worst + noise) - rounding) / 2
         return np.maximum(limit, np.finfo(self._kind).min).astype(self._kind)
 
 
@@ -230,6 +298,12 @@ def _read_only(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     return view
 
 
-def rows_at_once(coordinates: int) -> int:
-    """How many rows are searched at once: as many as a cache holds."""
-    return min(ROWS, max(32, _NUMBERS // coordinates))
+def rows_at_once(coordinates: int, most: int, numbers: int) -> int:
+    """How many rows to take at once: at most so many, and about so many numbers."""
+    return min(most, max(32, numbers // coordinates))
+
+
+def _counts(ascending: Floats, limits: Floats) -> Numbers:
+    """For each row, how many of its numbers lie below each of its limits."""
+    pairs = zip(ascending, limits, strict=True)
+    return np.array([np.searchsorted(row, limit) for row, limit in pairs]).reshape(limits.shape)

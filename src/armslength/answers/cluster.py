@@ -78,18 +78,17 @@ class Clusters(Answer):
         leaves, members = len(self.labels), _members(self.linkage)
         if count is not None and height is not None:
             raise ParameterError("clusters must be cut by a count or by a height, got both")
-        wanted: Any
+        are_merged: Any
         if count is not None:
-            merges = leaves - integer("count", count, at_least=1, at_most=leaves)
-            wanted = np.arange(leaves - 1) < merges
+            are_merged = np.arange(1, leaves) <= leaves - integer("count", count, at_least=1, at_most=leaves)
         elif height is not None:
-            wanted = self.linkage[:, 2] <= number("height", height, above=-1.0, at_most=np.inf)
+            are_merged = self.linkage[:, 2] <= number("height", height, above=-1.0, at_most=np.inf)
         else:
             largest = self._largest()
-            wanted = [np.ptp(largest[group]) == 0 for group in members]
+            are_merged = [np.ptp(largest[group]) == 0 for group in members]
         clusters = np.arange(leaves)
-        for group, is_wanted in zip(members, wanted, strict=True):
-            if is_wanted:
+        for group, is_merged in zip(members, are_merged, strict=True):
+            if is_merged:
                 clusters[group] = clusters[group].min()
         return np.unique(clusters, return_inverse=True)[1].astype(np.int64)
 
@@ -168,10 +167,8 @@ def cluster(
     rows = sketches if isinstance(sketches, Sketches) else sketches.to_sketches()
     rows, left_out = with_shapes(rows, by, 2)
     estimate = pair_estimator(by, beyond_chance=beyond_chance)(rows, None)
-    clusters = cluster_estimate(
-        rows, estimate, linkage=linkage, level=level, by=by, beyond_chance=beyond_chance
-    )
-    return replace(clusters, note="; ".join(filter(None, (clusters.note, left_out))))
+    estimate = replace(estimate, note="; ".join(filter(None, (estimate.note, left_out))))
+    return cluster_estimate(rows, estimate, linkage=linkage, level=level, by=by, beyond_chance=beyond_chance)
 
 
 def cluster_estimate(
@@ -184,22 +181,17 @@ def cluster_estimate(
     beyond_chance: bool = False,
 ) -> Clusters:
     """The tree of these rows, whose squared distances of all pairs are estimated."""
-    merges, order = _tree(np.sqrt(np.maximum(estimate.value, 0.0)), linkage)
-    support = _support(sketches, estimate.value, merges, order, by, beyond_chance=beyond_chance)
-    tree = merges, support, order, linkage
-    return Clusters(
-        estimate.labels[0], *tree, level=level, by=by, beyond_chance=beyond_chance, note=estimate.note
-    )
-
-
-def _tree(distances: NDArray[np.float64], linkage: str) -> tuple[NDArray[np.float64], tuple[int, ...]]:
     from scipy.cluster import hierarchy  # noqa: PLC0415  # nothing else needs it
 
+    distances = np.sqrt(np.maximum(estimate.value, 0.0))
     condensed = distances[np.triu_indices(len(distances), 1)]
     merges = hierarchy.linkage(condensed, method=linkage)  # type: ignore[arg-type]  # checked: one of LINKAGES
     if len(distances) <= _MOST_ORDERED:
         merges = hierarchy.optimal_leaf_ordering(merges, condensed)
-    return merges, tuple(hierarchy.leaves_list(merges).tolist())
+    order = tuple(hierarchy.leaves_list(merges).tolist())
+    support = _support(sketches, estimate.value, merges, order, by, beyond_chance=beyond_chance)
+    tree, note = (merges, support, order, linkage), estimate.note
+    return Clusters(estimate.labels[0], *tree, level=level, by=by, beyond_chance=beyond_chance, note=note)
 
 
 def _support(
@@ -324,12 +316,12 @@ def _largest_tails(
         skewness: Of noise, and of chance in one row, which averages out over rows.
     """
     leaves = len(order)
-    k2, k4 = (each[list(order)] for each in noise)
+    k2, k4 = (cumulants[list(order)] for cumulants in noise)
     layers = np.stack([matrix[np.ix_(order, order)] for matrix in pairs])
     of_rows = np.stack([np.ones(leaves), k2, k2**2, k4, k2**3])
     clusters = {
-        leaf: _Cluster(slice(place, place + 1), of_rows[:, place], layers[:, place], 0.0)
-        for place, leaf in enumerate(order)
+        leaf: _Cluster(slice(start, start + 1), of_rows[:, start], layers[:, start], 0.0)
+        for start, leaf in enumerate(order)
     }
     within, is_start = np.zeros(leaves), np.ones(leaves, dtype=np.bool_)
     tails = np.empty(leaves - 2)
@@ -377,15 +369,15 @@ def _deviates(
     squares_of_rows, cubes_of_rows = h_squares / h**2, h_cubes / h**3
     signal = (weighted / g - h_k2 * group.within / g**2 / 2) / h**2
     for part, other, (to_h, other_to_h) in ((left, right, to_others), (right, left, to_others[::-1])):
-        (size, k2, squares, k4, cubes), rest = part.sums, other.sums[0]
+        (size, k2, squares, k4, cubes), other_size = part.sums, other.sums[0]
         diagonal = 1 / g - 1 / size
-        trace = trace + squares * diagonal**2 + k2 * other.sums[1] / (size * rest) ** 2
+        trace = trace + squares * diagonal**2 + k2 * other.sums[1] / (size * other_size) ** 2
         fourth = fourth + k4 * diagonal**2
         squares_of_rows = squares_of_rows + squares * diagonal**2
         cubes_of_rows = cubes_of_rows + cubes * np.abs(diagonal) ** 3
-        signal = signal - k2 / 2 * (h_within / (h * g) ** 2 + other.within / (size * rest) ** 2)
-        signal = signal + diagonal * (to_h[1] / (g * h) - part.to(other)[1] / (size * rest))
-        signal = signal + k2 * other_to_h[0] / (g * size * h * rest)
+        signal = signal - k2 / 2 * (h_within / (h * g) ** 2 + other.within / (size * other_size) ** 2)
+        signal = signal + diagonal * (to_h[1] / (g * h) - part.to(other)[1] / (size * other_size))
+        signal = signal + k2 * other_to_h[0] / (g * size * h * other_size)
     curve = model.variance_curve(Cumulants(1.0, 0.0))
     noise = max(curve.c, model.null_variance[0]) * trace + model.kurtosis * fourth
     variance = noise + curve.b * np.maximum(signal, 0.0) + (means[2] + inside[2]) ** 2

@@ -1,6 +1,6 @@
 """All pairs with their intervals, or some of them, as an Arrow reader."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import numpy as np
@@ -17,10 +17,9 @@ from armslength.answers.pairs import (
 )
 from armslength.checks import integer, number, one_of
 from armslength.errors import ParameterError
-from armslength.estimates.distances import CLEAR_NOTE
+from armslength.estimates.distances import APPROXIMATE, CLEAR_NOTE, cosines, inner_products
 from armslength.estimates.intervals import Level
 from armslength.estimates.pair_noise import Floats
-from armslength.estimates.products import APPROXIMATE, cosines, inner_products
 from armslength.estimates.shapes import shape_cosines
 from armslength.progress import Advance, progress
 from armslength.sketches.sketch_file import Collection
@@ -98,9 +97,7 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
     estimator = _estimator(quantity, by, beyond_chance=beyond_chance)
     is_root = quantity == "distance"
     pairs = len(a) * (len(a) - 1) // 2 if b is None else len(a) * len(right)
-    each = Level.of(
-        level, method, pairs if simultaneous or fdr else 1
-    )  # of each pair; checked before any work
+    pair_level = Level.of(level, method, pairs if simultaneous or fdr else 1)  # checked before any work
     if fdr and (simultaneous or quantity in _PRODUCTS):
         raise ParameterError("fdr must go with distances and without simultaneous, got something else")
     for name, limit in (("below", below), ("above", above)):
@@ -123,15 +120,14 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
 
     def batches() -> Iterator[pa.RecordBatch]:
         with progress("compare", pairs, "pairs", shown=show_progress) as advance:
-            level_of_each = (
-                _discovery_level(partial(each_pair_once, a, b, estimator), each, pairs) if fdr else each
-            )
-            tiles = _count(each_pair_once(a, b, estimator), advance)
-            tables: Iterator[pa.Table]
+            all_tiles = partial(each_pair_once, a, b, estimator)
+            used_level = _discovery_level(all_tiles, pair_level, pairs) if fdr else pair_level
+            tiles = _count(all_tiles(), advance)
+            tables: Iterable[pa.Table]
             if top is None:
-                tables = (_pairs_of(tile, tile.estimate.lines(), level_of_each, limits) for tile in tiles)
+                tables = (_tile_pairs(tile, tile.estimate.lines(), used_level, limits) for tile in tiles)
             else:
-                tables = iter([_first(tiles, level_of_each, limits, top, farthest=farthest)])
+                tables = [_first(tiles, used_level, limits, top, farthest=farthest)]
             for table in tables:
                 yield from _answer(table, schema, is_root=is_root)
 
@@ -150,14 +146,14 @@ def _estimator(quantity: str, by: str, *, beyond_chance: bool) -> PairEstimator:
     return partial(shape_cosines, beyond_chance=beyond_chance)
 
 
-def _discovery_level(tiles: Callable[[], Iterator[Tile]], each: Level, pairs: int) -> Level:
+def _discovery_level(tiles: Callable[[], Iterator[Tile]], pair_level: Level, pairs: int) -> Level:
     """The level at which R pairs are resolved, for the largest R that may be at it: R times the level for all pairs together.
 
     Benjamini and Hochberg's procedure, from above. Intervals at this level are those of Benjamini and Yekutieli.
     """
     resolved = pairs
     while True:
-        level = Level(each.tail * max(1, resolved), each.method)
+        level = Level(pair_level.tail * max(1, resolved), pair_level.method)
         lower_ends = (tile.estimate.rule.interval(level)[0][tile.estimate.lines()] for tile in tiles())
         count = sum(int(np.count_nonzero(lower > 0)) for lower in lower_ends)
         if count >= resolved or resolved == 0:
@@ -173,9 +169,9 @@ def _are_within(
         return slice(None)
     if is_root:
         lower, upper = np.sqrt(lower), np.sqrt(upper)
-    least, most = (upper, lower) if possibly else (lower, upper)
-    is_below = np.less_equal(most, np.inf if below is None else below)
-    return is_below & np.greater(least, -np.inf if above is None else above)
+    low, high = (upper, lower) if possibly else (lower, upper)
+    is_below = np.less_equal(high, np.inf if below is None else below)
+    return is_below & np.greater(low, -np.inf if above is None else above)
 
 
 def _count(tiles: Iterator[Tile], advance: Advance) -> Iterator[Tile]:
@@ -186,37 +182,28 @@ def _count(tiles: Iterator[Tile], advance: Advance) -> Iterator[Tile]:
         advance(rows * (rows - 1) // 2 if tile.estimate.within else rows * columns)
 
 
-def _pairs_of(tile: Tile, places: tuple[NDArray[np.int64], ...], level: Level, limits: Limits) -> pa.Table:
-    """The pairs at these places of a tile, if within the limits."""
-    numbers = [each[places] for each in (tile.estimate.value, *tile.estimate.rule.interval(level))]
+def _tile_pairs(tile: Tile, index: tuple[NDArray[np.int64], ...], level: Level, limits: Limits) -> pa.Table:
+    """The pairs of a tile at this index, if within the limits."""
+    estimate = tile.estimate
+    numbers = [matrix[index] for matrix in (estimate.value, *estimate.rule.interval(level))]
     kept = limits(*numbers[1:])
-    rows, columns = (each[kept] for each in places)
-    labels = (
-        pa.array(labels, pa.string()).take(pa.array(chosen))
-        for labels, chosen in zip(tile.estimate.labels, (rows, columns), strict=True)
-    )
-    first = rows + tile.first_row, columns + tile.first_column
-    clear = tile.estimate.clear_lines((rows, columns))
-    return pa.table([*first, *labels, *(each[kept] for each in numbers), clear], schema=_PAIRS)
+    rows, columns = index = tuple(axis[kept] for axis in index)
+    arrays = [rows + tile.first_row, columns + tile.first_column, *estimate.label_columns(index).values()]
+    arrays += [*(column[kept] for column in numbers), estimate.clear_lines(index)]
+    return pa.table(arrays, schema=_PAIRS)
 
 
 def _first(tiles: Iterator[Tile], level: Level, limits: Limits, count: int, *, farthest: bool) -> pa.Table:
     """The pairs of the smallest values, or of the largest, in order; equal ones by their rows."""
-    order = [
-        ("value", "descending" if farthest else "ascending"),
-        ("row", "ascending"),
-        ("column", "ascending"),
-    ]
+    order = {"value": "descending" if farthest else "ascending", "row": "ascending", "column": "ascending"}
     best = _PAIRS.empty_table()
     last = -np.inf if farthest else np.inf
     for tile in tiles:
         better = tile.estimate.value >= last if farthest else tile.estimate.value <= last
-        places: tuple[NDArray[np.int64], ...] = np.nonzero(
-            np.triu(better, 1) if tile.estimate.within else better
-        )
-        if len(places[0]):
-            both = pa.concat_tables([best, _pairs_of(tile, places, level, limits)])
-            best = both.sort_by(order).slice(0, count).combine_chunks()
+        index = np.nonzero(np.triu(better, 1) if tile.estimate.within else better)
+        if len(index[0]):
+            both = pa.concat_tables([best, _tile_pairs(tile, index, level, limits)])
+            best = both.sort_by(list(order.items())).slice(0, count).combine_chunks()
             last = best["value"][-1].as_py() if len(best) == count else last
     return best
 

@@ -8,11 +8,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength import plots
-from armslength.answers.pairs import Answer, answer_note, checked_sketches, pair_estimator, some_labels
+from armslength.answers.pairs import Answer, answer_note, checked_sketches, pair_estimator
 from armslength.errors import ParameterError, plural
 from armslength.estimates.distances import as_distances, checked_pair, clear_note, squared_norms
 from armslength.estimates.intervals import Level
-from armslength.estimates.shapes import shape_distances
+from armslength.estimates.shapes import shape_distances, some_labels
 from armslength.results import Column, heading, line, sentences
 from armslength.sketches.sketches import Sketches
 
@@ -69,7 +69,7 @@ class Drift(Answer):
         ]
         lines = [heading(columns)]
         for row in np.argsort(-self.value, kind="stable"):
-            numbers = (float(each[row]) for each in (self.value, self.lower, self.upper))
+            numbers = (float(column[row]) for column in (self.value, self.lower, self.upper))
             state = "" if self.resolved[row] else "not resolved"
             lines.append(line(columns, [self.labels[row], *numbers, state]))
         lines.append(self._title())
@@ -107,10 +107,10 @@ def drift(
             raise ParameterError(f"labels of {name} must differ from each other, got duplicates")
     checked_pair(before, after)
     pair_estimator(by, beyond_chance=beyond_chance)  # refuses what does not go together
-    labels = set(before.labels) & set(after.labels)
-    both = [label for label in before.labels if label in labels]
+    common = set(before.labels) & set(after.labels)
+    both = [label for label in before.labels if label in common]
     only_before, only_after = (
-        tuple(label for label in side.labels if label not in labels) for side in (before, after)
+        tuple(label for label in side.labels if label not in common) for side in (before, after)
     )
     if not both:
         raise ParameterError("labels must be the same before and after, got none in both")
@@ -122,20 +122,19 @@ def drift(
     old, new = before[both], after[both]
     difference = new - old
     change = Sketches(difference.values, both, difference.noises, difference.protocols, difference.totals)
-    each = Level.of(level, method, len(both))  # of each party
+    party_level = Level.of(level, method, len(both))
     if by == "size":
-        estimate = as_distances(squared_norms(change))
-        value, (lower, upper) = estimate.value, estimate.rule.interval(each)
+        estimates = [as_distances(squared_norms(change))]
     else:
         pairs = zip(old, new, strict=True)
         estimates = [shape_distances(*pair, beyond_chance=beyond_chance) for pair in pairs]
-        ends = [(one.value, *one.rule.interval(each)) for one in estimates]
-        value, lower, upper = np.array(ends).reshape(-1, 3).T
+    columns = [(one.value, *one.rule.interval(party_level)) for one in estimates]
+    value, lower, upper = (
+        np.concatenate([part.ravel() for part in parts]) for parts in zip(*columns, strict=True)
+    )
     answer = tuple(both), value, lower, upper, lower > 0, change, only_before, only_after
     unknown = some_labels(both, np.isinf(upper))
-    others = (
-        f"nothing is known of {unknown}: a total may be 0, or is too coarse" if unknown else "",
-        _SAME_PEOPLE if beyond_chance else "",
-    )
-    note = answer_note(by, *others, clear_note(change), beyond_chance=beyond_chance)
+    unknown = f"nothing is known of {unknown}: a total may be 0, or is too coarse" if unknown else ""
+    people = _SAME_PEOPLE if beyond_chance else ""
+    note = answer_note(by, unknown, people, clear_note(change), beyond_chance=beyond_chance)
     return Drift(*answer, level=level, by=by, beyond_chance=beyond_chance, note=note)

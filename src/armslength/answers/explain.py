@@ -72,7 +72,7 @@ class Explanation(Result):
     @property
     def found(self) -> int:
         """How many item groups differ; they come first."""
-        return sum(each != NOT_FOUND for each in self.verdict)
+        return sum(verdict != NOT_FOUND for verdict in self.verdict)
 
     def reasons(self, most: int = _MOST_NAMES) -> list[str]:
         """The clearest differences in words, such as "more with Injuries (+7.3 points)"; empty if none was found."""
@@ -110,45 +110,43 @@ class Explanation(Result):
             names = [f"{self.item_groups[row]} ({_points(self.difference[row])})" for row in rows]
             if len(names) > _MOST_NAMES:
                 names[_MOST_NAMES:] = [plural(len(names) - _MOST_NAMES, "more item group")]
-            parts += [f"{word} with {_listed(names)}"] if names else []
+            parts += [f"{word} with {_joined(names)}"] if names else []
         others = f"; {self._others()}" if self.found < len(self.item_groups) else ""
         has = "has" if self.rows[1] == 1 else "have"
         return f"Of every 100 people, {b} {has} {' and '.join(parts)} than {a}{others}"
 
     def _others(self) -> str:
         """What is known of the item groups without a difference: how large one could still be."""
-        largest = max(np.abs(self.lower[self.found :]).max(), np.abs(self.upper[self.found :]).max())
-        count = len(self.item_groups) - self.found
+        largest = np.abs([self.lower[self.found :], self.upper[self.found :]]).max()
+        limit, count = f"larger than {100 * largest:.1f} points", len(self.item_groups) - self.found
         if not self.found:
-            return f"in none of {plural(count, 'item group')} is it larger than {100 * largest:.1f} points"
-        groups = plural(count, "other item group")
-        return f"{groups}: no difference found; none is larger than {100 * largest:.1f} points"
+            return f"in none of {plural(count, 'item group')} is it {limit}"
+        return f"{plural(count, 'other item group')}: no difference found; none is {limit}"
 
     def __str__(self) -> str:
         lines = [self._title()]
         if self.found:
-            shown = range(min(self.found, _MOST_LINES))
-            a, b = (Column(shortened(name, LONGEST_LABEL), max(7, min(len(name), LONGEST_LABEL)), is_number=True) for name in self.labels)  # fmt: skip
+            count = min(self.found, _MOST_LINES)
+            labels = [shortened(label, LONGEST_LABEL) for label in self.labels]
             columns = [
-                Column.of_labels(_FIRST_HEADING, self.item_groups[: len(shown)]),
-                a,
-                b,
+                Column.of_labels(_FIRST_HEADING, self.item_groups[:count]),
+                *(Column(label, max(7, len(label)), is_number=True) for label in labels),
                 Column("points", 6, is_number=True),
                 Column("", len("(−100.0 to −100.0)")),
                 Column("", 10),
             ]
             lines += ["", heading(columns)]
-            widest = np.abs(self.difference[: self.found]).max()
-            for row in shown:
+            lengths = np.abs(self.difference[: self.found])
+            for row in range(count):
                 *cells, ends = self._cells(row)
-                bar = "▇" * max(1, round(10 * abs(float(self.difference[row])) / widest))
+                bar = "▇" * max(1, round(10 * float(lengths[row]) / lengths.max()))
                 lines.append(line(columns, [*cells, f"({ends})", bar]))
             if self.found > _MOST_LINES:
                 lines.append(f"… and {plural(self.found - _MOST_LINES, 'more item group')} that differ")
             lines.append("")
-        return sentences([*lines, self._interval_words()], self.note)
+        return sentences([*lines, self._confidence()], self.note)
 
-    def _interval_words(self) -> str:
+    def _confidence(self) -> str:
         chance = "beyond chance, " if self.beyond_chance else ""
         return f"Intervals: {chance}{100 * self.level:.6g}%, all item groups together"
 
@@ -163,12 +161,12 @@ class Explanation(Result):
     def _cells(self, row: int) -> list[str]:
         """What tables show of an item group: its name, the share on both sides, the difference, its interval."""
         shares = [f"{100 * float(side[row]):.1f} %" for side in (self.a, self.b)]
-        value, lower, upper = (_points(each[row]) for each in (self.difference, self.lower, self.upper))
+        value, lower, upper = (_points(ends[row]) for ends in (self.difference, self.lower, self.upper))
         return [self.item_groups[row], *shares, value, f"{lower} to {upper}"]
 
     def _contents(self) -> tuple[pa.Table, list[str]]:
         head, below = super()._contents()
-        return head, [self._interval_words(), *below]
+        return head, [self._confidence(), *below]
 
 
 def explain(a: Sketches, b: Sketches, *, beyond_chance: bool = True, level: float = 0.95) -> Explanation:
@@ -212,11 +210,11 @@ def explain_pairs(
 def _explanations(
     sides: Sequence[Sketches], pairs: Sequence[tuple[int, ...]], *, beyond_chance: bool, level: float
 ) -> list[Explanation | None]:
-    sure = number("level", level, above=0.0, at_most=1 - 1e-12)
+    confidence = number("level", level, above=0.0, at_most=1 - 1e-12)
     check_margins(sides)
     prevalences = [Prevalence.of(side, beyond_chance=beyond_chance) for side in sides]
     names = sides[0].margin_names if sides else ()
-    tail = (1 - sure) / 2 / max(1, len(names) * len(pairs))
+    tail = (1 - confidence) / 2 / max(1, len(names) * len(pairs))
     limits = [side.limits(tail) if side.has_people(min(tail, DOUBTFUL)) else None for side in prevalences]
     results: list[Explanation | None] = []
     for i, j in pairs:
@@ -228,46 +226,43 @@ def _explanations(
         if first is None or second is None:
             results.append(None)
             continue
-        both = sides[i], sides[j]
-        note = "; ".join(
-            [
-                *_bounds(both, (prevalences[i], prevalences[j])),
-                POPULATIONS_NOTE if beyond_chance else COUNTS_NOTE,
-                *([_DISJOINT] if any(len(side.noises.ids) > 1 for side in both) else []),
-            ]
+        a, b = sides[i], sides[j]
+        notes = (
+            _bound_note((a, b), (prevalences[i], prevalences[j])),
+            POPULATIONS_NOTE if beyond_chance else COUNTS_NOTE,
+            _DISJOINT if max(len(a.noises.ids), len(b.noises.ids)) > 1 else "",
         )
         results.append(
             Explanation(
-                labels=(_name(both[0]), _name(both[1])),
-                rows=(len(both[0]), len(both[1])),
+                labels=(_names(a.labels), _names(b.labels)),
+                rows=(len(a), len(b)),
                 people=(prevalences[i].people, prevalences[j].people),
                 **_ranked(names, first, second),
-                level=sure,
+                level=confidence,
                 beyond_chance=beyond_chance,
-                note=note,
+                note="; ".join(filter(None, notes)),
             )
         )
     return results
 
 
-def _bounds(sides: Sequence[Sketches], prevalences: Sequence[Prevalence]) -> list[str]:
+def _bound_note(sides: Sequence[Sketches], prevalences: Sequence[Prevalence]) -> str:
     """What the bound on item groups does to the answer; the margins themselves tell how often it was reached."""
     protocol = sides[0].noises.terms(0)[0][0]
-    most, margins = protocol.margin_contribution or 0, protocol.margins
-    if margins is not None and margins.rule == "record" and most >= len(margins.columns):
-        return []  # everybody has one value in each column, and all count
-    counted = f"at most {plural(most, 'item group')} of each person count"
-    means = [float(each.counts.sum()) / each.people for each in prevalences]
+    bound, margins = protocol.margin_contribution or 0, protocol.margins
+    if margins is not None and margins.rule == "record" and bound >= len(margins.columns):
+        return ""  # everybody has one value in each column, and all count
+    counted = f"at most {plural(bound, 'item group')} of each person count"
+    means = [float(prevalence.counts.sum()) / prevalence.people for prevalence in prevalences]
+    pairs = zip(sides, means, strict=True)
     near = [
-        f"{_name(side)} ({mean:.1f} on average)"
-        for side, mean in zip(sides, means, strict=True)
-        if mean > NEARLY_ALL * most
+        f"{_names(side.labels)} ({mean:.1f} on average)" for side, mean in pairs if mean > NEARLY_ALL * bound
     ]
     if not near:
-        return [counted]
-    reached = f"{counted}, and many people reach that in {_listed(near)}"
+        return counted
+    reached = f"{counted}, and many people reach that in {_joined(near)}"
     unequal = "if people have more item groups on one side, all shares of that side are too small, and a true more can come out as fewer"
-    return [f"{reached}: {unequal}; a larger margin_contribution would show it"]
+    return f"{reached}: {unequal}; a larger margin_contribution would show it"
 
 
 def _ranked(names: Sequence[str], a: Limits, b: Limits) -> dict[str, Any]:
@@ -292,7 +287,7 @@ def check_margins(sides: Sequence[Sketches]) -> None:
     bare = list(dict.fromkeys(label for label, protocol in released if protocol.margins is None))
     if bare:
         raise ParameterError(
-            f"{_listed(_few(bare))} {'was' if len(bare) == 1 else 'were'} released without margins; leave out what has none, "
+            f"{_names(bare)} {'was' if len(bare) == 1 else 'were'} released without margins; leave out what has none, "
             "plan the next release with margins (armslength protocol new --margins), or ask about items of a list (--items FILE)"
         )
     fields = ("margins", "contribution", "margin_contribution", "one_group")
@@ -311,25 +306,20 @@ def check_margins(sides: Sequence[Sketches]) -> None:
 def _too_few(sides: Sequence[Sketches]) -> str:
     """Which side has too few people, how many there are about, and what helps."""
     people = [Prevalence.of(side, beyond_chance=False) for side in sides]
-    noises = [each.people_noise(0.025) for each in people]
+    noises = [prevalence.people_noise(0.025) for prevalence in people]
     least = min(range(len(sides)), key=lambda side: people[side].people / noises[side])
     return (
-        f"too few people to say: {_name(sides[least])} has about {max(0.0, people[least].people):,.0f}, with noise of "
+        f"too few people to say: {_names(sides[least].labels)} has about {max(0.0, people[least].people):,.0f}, with noise of "
         f"±{noises[least]:,.0f}; add it up with similar parties (--with), leave it out, or plan a larger share of ε for margins"
     )
 
 
-def _name(side: Sketches) -> str:
-    """The label of a side: of its row, or of its rows."""
-    return _listed(_few(side.labels))
+def _names(labels: Sequence[str]) -> str:
+    """The labels of rows; of more than three, the first two and how many others there are."""
+    return _joined(labels if len(labels) <= _MOST_NAMES else (*labels[:2], f"{len(labels) - 2} others"))
 
 
-def _few(names: Sequence[str]) -> Sequence[str]:
-    """The names, or the first two and how many others there are."""
-    return names if len(names) <= _MOST_NAMES else (*names[:2], f"{len(names) - 2} others")
-
-
-def _listed(names: Sequence[str]) -> str:
+def _joined(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 

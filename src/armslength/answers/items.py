@@ -1,7 +1,7 @@
 """Which items of a public list one party has more of than another, from the sketches alone."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -34,7 +34,7 @@ from armslength.results import sentences
 from armslength.sketches.sketches import Sketches, check_same_space, sum_rows
 
 _TO_TOTALS = 0.02  # of the error
-_LISTED = 10
+_MOST_SHOWN = 10
 _MOST_ITEMS = 2**24
 _SHARES = "a point more is one more in every 100 that were counted: people's items, or events"
 _COUNTED = "about what was counted, not about the populations behind it"
@@ -71,90 +71,80 @@ class ItemDifferences(Answer):
 
     def to_arrow(self) -> pa.Table:
         """One line for each item: item, difference, lower, upper, verdict, tied_with ("Z47 fewer"), in_clear."""
-        columns = {
-            "item": self.items,
-            "difference": self.difference,
-            "lower": self.lower,
-            "upper": self.upper,
-        }
-        columns |= {"verdict": self.verdict, "tied_with": [self._tie(row) for row in range(len(self.items))]}
+        columns = {"item": self.items, "difference": self.difference, "lower": self.lower}
+        columns |= {"upper": self.upper, "verdict": self.verdict}
+        columns["tied_with"] = [self._tie(row) for row in range(len(self.items))]
         return self._table(columns, unit=self.unit, a=self.labels[0], b=self.labels[1])
 
     def sentence(self, row: int) -> str:
         """One item with its numbers: "W01 +180 (+120 to +240), tied with Z47 fewer"."""
-        value, low, high = (self._number(each[row]) for each in (self.difference, self.lower, self.upper))
+        value, low, high = (self._number(ends[row]) for ends in (self.difference, self.lower, self.upper))
         tie = self._tie(row)
         return f"{self.items[row]} {value} ({low} to {high}){f', tied with {tie}' if tie else ''}"
 
     @property
     def summary(self) -> str:
         """One line: the items told apart, and by how much the others differ at most."""
-        found = list(self._found())
-        shown = [self.sentence(row) for row in found[:_LISTED]]
-        if len(found) > _LISTED:
-            shown.append(f"{len(found) - _LISTED} more told apart")
-        known = {name for row in found for name in (self.items[row], *(name for name, _ in self.ties[row]))}
-        others = [row for row, name in enumerate(self.items) if name not in known]
+        rows = self._told_apart()
+        parts = [self.sentence(row) for row in rows[:_MOST_SHOWN]]
+        if len(rows) > _MOST_SHOWN:
+            parts.append(f"{len(rows) - _MOST_SHOWN} more told apart")
+        named = {name for row in rows for name in (self.items[row], *dict(self.ties[row]))}
+        others = [row for row, name in enumerate(self.items) if name not in named]
         if others:
-            shown.append(
-                f"{plural(len(others), 'other' if found else 'item')} not told apart{self._bound(others)}"
-            )
-        return " · ".join(shown)
+            count = plural(len(others), "other" if rows else "item")
+            parts.append(f"{count} not told apart{self._bound(others)}")
+        return " · ".join(parts)
 
     def _bound(self, rows: list[int]) -> str:
         """By how much these items differ at most; of those that are tied or could not be measured, nothing is known alone."""
-        ends = {row: max(-self.lower[row], self.upper[row]) for row in rows if not self.ties[row]}
-        known = [end for end in ends.values() if end < np.inf]
+        ends = [max(-self.lower[row], self.upper[row]) for row in rows if not self.ties[row]]
+        known = [end for end in ends if end < np.inf]
         if not known:
             return ""
-        who = "it differs" if len(rows) == 1 else "each differs"
+        differ = "it differs" if len(rows) == 1 else "each differs"
         if len(known) < len(rows):
-            who = f"{len(known):,} of them, each alone, differ"
+            differ = f"{len(known):,} of them, each alone, differ"
         points = " points" if self.by == "shape" else ""
-        return f" ({who} by at most {self._number(max(known)).removeprefix('+')}{points})"
+        return f" ({differ} by at most {self._number(max(known)).removeprefix('+')}{points})"
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the intervals of the items told apart, or of the first ones if none is."""
-        found = list(self._found())
-        rows = found or list(range(min(_LISTED, len(self.items))))
-        return plots.forest(
-            [self.items[row] for row in rows],
-            (self.difference[rows], self.lower[rows], self.upper[rows]),
-            np.full(len(rows), bool(found)),
-            f"{plots.short_name(self.labels[1])} − {plots.short_name(self.labels[0])}, {self.unit}",
-            ax,
-            words=("told apart", NOT_FOUND),
-        )
+        apart = self._told_apart()
+        rows = apart or list(range(min(_MOST_SHOWN, len(self.items))))
+        ends = (self.difference[rows], self.lower[rows], self.upper[rows])
+        a, b = map(plots.short_name, self.labels)
+        names, is_apart = [self.items[row] for row in rows], np.full(len(rows), bool(apart))
+        words = ("told apart", NOT_FOUND)
+        return plots.forest(names, ends, is_apart, f"{b} − {a}, {self.unit}", ax, words=words)
 
     def __str__(self) -> str:
         return sentences([f"{self._title()}:", f"  {self.summary}"], self.note)
 
     def _title(self) -> str:
-        count = sum(each != NOT_FOUND for each in self.verdict)
-        what = f"{count} of {plural(len(self.items), 'item')} told apart"
-        return (
-            f"{self.labels[1]} against {self.labels[0]}, in {self.unit}: {what}, "
-            f"at {100 * self.level:.6g}%, all together"
-        )
+        count = sum(verdict != NOT_FOUND for verdict in self.verdict)
+        apart = f"{count} of {plural(len(self.items), 'item')} told apart, at {100 * self.level:.6g}%, all together"
+        return f"{self.labels[1]} against {self.labels[0]}, in {self.unit}: {apart}"
 
-    def _found(self) -> Iterator[int]:
+    def _told_apart(self) -> list[int]:
         """The items told apart; of those that are tied, the first."""
-        seen: set[str] = set()
+        rows: list[int] = []
+        tied: set[str] = set()
         for row, verdict in enumerate(self.verdict):
-            if verdict != NOT_FOUND and self.items[row] not in seen:
-                seen.update(name for name, _ in self.ties[row])
-                yield row
+            if verdict != NOT_FOUND and self.items[row] not in tied:
+                tied.update(dict(self.ties[row]))
+                rows.append(row)
+        return rows
 
     def _tie(self, row: int) -> str:
         """The tie of an item in words, for the sign that its difference has."""
-        turned = {MORE: FEWER, FEWER: MORE}
-        is_negative = self.difference[row] < 0
-        ties = ((name, turned[way] if is_negative else way) for name, way in self.ties[row])
-        return ", ".join(f"{name} {way}" for name, way in ties)
+        verdicts = {MORE: FEWER, FEWER: MORE} if self.difference[row] < 0 else {MORE: MORE, FEWER: FEWER}
+        return ", ".join(f"{name} {verdicts[verdict]}" for name, verdict in self.ties[row])
 
     def _number(self, value: float) -> str:
-        shown = 100 * value if self.by == "shape" else value
-        text = f"{shown:+,.0f}" if 100 <= abs(shown) < np.inf else f"{shown:+.3g}"
+        """A count, or a share in percentage points, with its sign."""
+        value *= 100 if self.by == "shape" else 1
+        text = f"{value:+,.0f}" if 100 <= abs(value) < np.inf else f"{value:+.3g}"
         return text.replace("-", "−")
 
 
@@ -186,22 +176,22 @@ def explain_items(
         rows, error = _corners(left, right, _TO_TOTALS * error), (1 - _TO_TOTALS) * error
     else:
         unit = float(left.protocols[0].resolution)
-    found = item_intervals(rows, columns, error)
-    order = by_evidence(found.value, found.lower, found.upper)
-    ties = _ties(found, names)
+    intervals = item_intervals(rows, columns, error)
+    order = by_evidence(intervals.value, intervals.lower, intervals.upper)
+    ties = _ties(intervals, names)
     notes = (
         _SHARES if by == "shape" else "",
         _COUNTED,
         _UNLISTED if left.transform.item_blocks and left.transform.projection_variance > 0 else "",
-        _unmeasured(found),
+        _unmeasured(intervals),
         clear_note(left, right),
     )
     return ItemDifferences(
         labels=(left.labels[0], right.labels[0]),
         items=tuple(names[row] for row in order),
-        difference=unit * found.value[order],
-        lower=unit * found.lower[order],
-        upper=unit * found.upper[order],
+        difference=unit * intervals.value[order],
+        lower=unit * intervals.lower[order],
+        upper=unit * intervals.upper[order],
         ties=tuple(ties[row] for row in order),
         unit=_unit_text((*left.protocols, *right.protocols), by),
         level=float(level),
@@ -215,23 +205,23 @@ def listed_items(protocol: Protocol, items: Any, vocabulary: Any = None) -> tupl
     rule = "items must be a list of names or of integers"
     if isinstance(items, (str, bytes, bytearray)) or not hasattr(items, "__iter__"):
         raise ParameterError(f"{rule}, got {type(items).__name__}")
-    listed = items.to_pylist() if hasattr(items, "to_pylist") else read_to_the_end(items)
-    if not 1 <= len(listed) <= _MOST_ITEMS:
-        raise ParameterError(f"{rule}, one to {_MOST_ITEMS} of them, got {len(listed)}")
-    is_text = all(isinstance(item, str) for item in listed)
+    values = items.to_pylist() if hasattr(items, "to_pylist") else read_to_the_end(items)
+    if not 1 <= len(values) <= _MOST_ITEMS:
+        raise ParameterError(f"{rule}, one to {_MOST_ITEMS} of them, got {len(values)}")
+    is_text = all(isinstance(item, str) for item in values)
     is_open = protocol.transform.input_dim is None
     if is_text and is_open and protocol.items == "int64":
-        listed, is_text = list(map(_integer, listed)), False
+        values, is_text = list(map(_integer, values)), False
     elif is_open and is_text != (protocol.items == "string"):
         raise ParameterError(f"items must be of the protocol's type, {protocol.items}, got others")
-    if not is_text:
-        columns: Any = item_words(listed)[:, 1].view(np.int64)
-        names = list(map(str, columns.tolist()))
-        if not is_open:
-            columns = protocol.transform.column_numbers(columns)
+    columns: Any
+    if is_text:
+        names = list(map(_canonical, values))
+        columns = names if is_open else _column_numbers(protocol, names, vocabulary)
     else:
-        names = list(map(_canonical, listed))
-        columns = names if is_open else _numbers(protocol, names, vocabulary)
+        columns = item_words(values)[:, 1].view(np.int64)
+        names = list(map(str, columns.tolist()))
+        columns = columns if is_open else protocol.transform.column_numbers(columns)
     if len(set(names)) < len(names):
         repeated = next(name for name, times in Counter(names).items() if times > 1)
         raise ParameterError(f"items must be listed once each, got {short_repr(repeated)} again")
@@ -257,25 +247,24 @@ def _canonical(name: str) -> str:
     return text
 
 
-def _numbers(protocol: Protocol, names: list[str], vocabulary: Any) -> NDArray[np.int64]:
+def _column_numbers(protocol: Protocol, names: list[str], vocabulary: Any) -> NDArray[np.int64]:
     """The column numbers of names in a fixed vocabulary: the one given, that of the record, or the list itself."""
     input_dim = protocol.transform.input_dim
-    known = vocabulary
-    if known is None and protocol.record is not None:
-        known = protocol.record.items()
-    if known is None and len(names) == input_dim:
-        known = names
-    if protocol.vocabulary is None or known is None or isinstance(known, str):
+    if vocabulary is None and protocol.record is not None:
+        vocabulary = protocol.record.items()
+    if vocabulary is None and len(names) == input_dim:
+        vocabulary = names
+    if protocol.vocabulary is None or vocabulary is None or isinstance(vocabulary, str):
         raise ParameterError(
             "items must be column numbers for a fixed vocabulary whose names are not known, got names; pass vocabulary="
         )
-    if checked_vocabulary(known, input_dim) != protocol.vocabulary:
+    if checked_vocabulary(vocabulary, input_dim) != protocol.vocabulary:
         raise ParameterError("vocabulary must be the protocol's, in its order, got another")
-    places = {_canonical(name): place for place, name in enumerate(known)}
-    missing = next((name for name in names if name not in places), None)
+    numbers = {_canonical(name): number for number, name in enumerate(vocabulary)}
+    missing = next((name for name in names if name not in numbers), None)
     if missing is not None:
         raise ParameterError(f"items must be in the protocol's vocabulary, got {short_repr(missing)}")
-    return np.array([places[name] for name in names], dtype=np.int64)
+    return np.array([numbers[name] for name in names], dtype=np.int64)
 
 
 def _one_row(name: str, sketches: Any) -> Sketches:
@@ -292,7 +281,7 @@ def _corners(left: Sketches, right: Sketches, error: float) -> list[Sketches]:
     Guarantee: the true totals lie within the corners, except with probability `error`.
     """
     level = Level(error / 4, "guaranteed")  # two ends of two totals
-    ends = []
+    values, ends = [], []
     for side in (left, right):
         total = totals(side)
         low, high = (float(end[0]) for end in total.rule.interval(level))
@@ -300,47 +289,43 @@ def _corners(left: Sketches, right: Sketches, error: float) -> list[Sketches]:
             raise NotResolvableError(
                 f"cannot be resolved: the total of {side.labels[0]} may be 0, so it has no shares; ask by size"
             )
-        ends.append((float(total.value[0]), low, high))
+        values.append(float(total.value[0]))
+        ends.append((low, high))
     step = float(left.protocols[0].resolution)
-    pairs = [(ends[0][0], ends[1][0]), *product(ends[0][1:], ends[1][1:])]
-    return [right * (step / of_right) - left * (step / of_left) for of_left, of_right in pairs]
+    return [
+        right * (step / of_right) - left * (step / of_left) for of_left, of_right in (values, *product(*ends))
+    ]
 
 
-def _ties(found: ItemIntervals, names: Sequence[str]) -> list[tuple[tuple[str, str], ...]]:
+def _ties(intervals: ItemIntervals, names: Sequence[str]) -> list[tuple[tuple[str, str], ...]]:
     """For each item the others in its bin, and which way each goes where the item goes up."""
     ties: list[tuple[tuple[str, str], ...]] = [()] * len(names)
-    if found.bins is None or found.signs is None:
+    bins, signs = intervals.bins, intervals.signs
+    if bins is None or signs is None:
         return ties
-    order = np.argsort(found.bins, kind="stable")
-    cuts = np.flatnonzero(np.diff(found.bins[order])) + 1
+    order = np.argsort(bins, kind="stable")
+    cuts = np.flatnonzero(np.diff(bins[order])) + 1
     for members in (part.tolist() for part in np.split(order, cuts) if len(part) > 1):
         for row in members:
-            ties[row] = tuple(
-                (names[other], MORE if found.signs[other] == found.signs[row] else FEWER)
-                for other in members
-                if other != row
-            )
+            others = (other for other in members if other != row)
+            ties[row] = tuple((names[i], MORE if signs[i] == signs[row] else FEWER) for i in others)
     return ties
 
 
-def _unmeasured(found: ItemIntervals) -> str:
-    left_out, count = len(found.value) - found.measured, int(np.isinf(found.upper).sum())
-    notes = []
-    if left_out:
-        notes.append(
-            f"the list is long, so {found.measured} items were chosen by one block of the sketch and measured by the others"
-        )
-    if count > left_out:
-        notes.append(
-            f"{plural(count - left_out, 'item')} could not be measured, in bins of other listed items"
-        )
-    return "; ".join(notes)
+def _unmeasured(intervals: ItemIntervals) -> str:
+    left_out = len(intervals.value) - intervals.measured
+    count = int(np.isinf(intervals.upper).sum()) - left_out
+    notes = (
+        f"the list is long, so {intervals.measured} items were chosen by one block of the sketch and measured by the others",
+        f"{plural(count, 'item')} could not be measured, in bins of other listed items",
+    )
+    return "; ".join(note for note, number in zip(notes, (left_out, count), strict=True) if number > 0)
 
 
 def _unit_text(protocols: Sequence[Protocol], by: str) -> str:
     """What a difference is counted in."""
     if by == "shape":
         return "percentage points of all that was counted"
-    kinds = {(each.count, each.item_weights) for each in protocols}
+    kinds = {(protocol.count, protocol.item_weights) for protocol in protocols}
     (count, weights) = kinds.pop() if len(kinds) == 1 else ("counts", None)
     return "weighted counts" if weights else count or "data units"

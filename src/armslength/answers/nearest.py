@@ -8,19 +8,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength import plots
-from armslength.answers.candidates import Candidates
+from armslength.answers.candidates import Candidates, Shortlist, rows_at_once
 from armslength.answers.pairs import (
     Answer,
     PairEstimator,
     answer_note,
     checked_rows,
     checked_sketches,
+    each_pair_once,
     pair_estimator,
-    row_blocks,
-    tiles_of,
     with_shapes,
 )
-from armslength.answers.shortlist import Shortlist
 from armslength.checks import integer
 from armslength.errors import ParameterError, plural
 from armslength.estimates.distances import clear_note
@@ -30,8 +28,7 @@ from armslength.results import Column, heading, line, sentences
 from armslength.sketches.sketch_file import Collection
 from armslength.sketches.sketches import Sketches, check_same_space
 
-_ROWS = 65_536  # of the index that are read at once, at most
-_BYTES = 2**27  # that they may take
+_ROWS, _NUMBERS = 2**16, 2**24  # of the index that are read at once, at most
 _LARGEST = 2.0**200  # a number whose fourth power, times many rows and coordinates, is a number still
 
 
@@ -120,19 +117,15 @@ class Nearest(Answer):
             Column("", len("could be nearest, not told from equal")),
         ]
         lines = [heading(columns)]
-        for place, pair in enumerate(self.to_arrow().to_pylist()):
+        # by their position: in a folder two queries may have one label
+        surely_nearest = np.repeat(self.surely_nearest, self.indices.shape[1])
+        for pair, is_sure in zip(self.to_arrow().to_pylist(), surely_nearest, strict=True):
             states = []
             if pair["possible"]:
-                # by its place: in a folder two queries may have one label
-                sure = self.surely_nearest[place // self.indices.shape[1]]
-                states.append("surely nearest" if sure else "could be nearest")
+                states.append("surely nearest" if is_sure else "could be nearest")
             if not pair["resolved"]:
                 states.append("not told from equal")
-            cells = [
-                pair["query"],
-                str(pair["rank"]),
-                *(pair[name] for name in ("label", "value", "lower", "upper")),
-            ]
+            cells = [pair[name] for name in ("query", "rank", "label", "value", "lower", "upper")]
             lines.append(line(columns, [*cells, ", ".join(states)]))
         together = "for all queries together" if self.simultaneous else "for each query"
         lines.append(f"all intervals of a query hold at {100 * self.level:.6g}%, {together}")
@@ -183,32 +176,22 @@ def nearest(  # noqa: PLR0913  # each chooses one thing
     search = Candidates(queries, answers_each, confidence, within=index is None) if by == "size" else None
     first, clear = 0, clear_note(queries)
     with progress("nearest", len(queries) * len(index_rows), "pairs", shown=show_progress) as advance:
-        for block in index_rows.blocks(rows_at_once(queries.values.shape[1])):
+        for block in index_rows.blocks(rows_at_once(queries.values.shape[1], _ROWS, _NUMBERS)):
             _check_size("index", block)
             if search is None or not search.search(block, first, shortlist, advance):
-                _search_tiles(
-                    queries, block, estimator, confidence, shortlist, (first, index is None), advance
-                )
+                place = first, index is None
+                _search_tiles(queries, block, estimator, confidence, shortlist, place, advance)
             clear = clear or clear_note(block)
             first += len(block)
             del block  # or it would stay while the next is read
         if search is not None:
             search.finish(shortlist)
     answers = shortlist.answers()
-    answers = answers._replace(
-        value=np.sqrt(np.maximum(answers.value, 0.0)),
-        lower=np.sqrt(answers.lower),
-        upper=np.sqrt(answers.upper),
-    )
+    answers |= {name: np.sqrt(np.maximum(answers[name], 0.0)) for name in ("value", "lower", "upper")}
     note = answer_note(by, clear, *left_out, beyond_chance=beyond_chance)
-    labels = _labels(index_rows, answers.indices)
-    answer = queries.labels, labels, *answers, simultaneous
-    return Nearest(*answer, level=level, by=by, beyond_chance=beyond_chance, note=note)
-
-
-def rows_at_once(coordinates: int) -> int:
-    """How many rows of the index are read at once."""
-    return min(_ROWS, max(32, _BYTES // (8 * coordinates)))
+    answers |= {"queries": queries.labels, "labels": _labels(index_rows, answers["indices"])}
+    answers["simultaneous"] = simultaneous
+    return Nearest(**answers, level=level, by=by, beyond_chance=beyond_chance, note=note)
 
 
 def _check_size(name: str, rows: Sketches) -> None:
@@ -229,23 +212,22 @@ def _search_tiles(
 ) -> None:
     """Adds every pair of the queries with a block, with its interval; for any estimator and any noises."""
     first, within = place
-    for rows in row_blocks(len(queries)):
-        for tile in tiles_of(rows, queries, block, estimator):
-            value = np.nan_to_num(tile.estimate.value, nan=np.inf)  # shapes without a total come last
-            lower, upper = tile.estimate.rule.interval(confidence)
-            start = first + tile.first_column
-            if within and rows.start < start + value.shape[1] and start < rows.stop:
-                own = np.arange(rows.start, rows.stop)[:, None] == np.arange(start, start + value.shape[1])
-                value, lower, upper = (np.where(own, np.inf, each) for each in (value, lower, upper))
-            shortlist.add_tile((value, lower, upper), rows.start, start)
-            advance(value.size)
+    for tile in each_pair_once(queries, block, estimator):
+        value = np.nan_to_num(tile.estimate.value, nan=np.inf)  # shapes without a total come last
+        lower, upper = tile.estimate.rule.interval(confidence)
+        start = first + tile.first_column
+        if within:  # nobody is its own neighbor
+            rows, columns = (np.arange(size) for size in value.shape)
+            lower = np.where(np.equal.outer(rows + tile.first_row, columns + start), np.inf, lower)
+        shortlist.add_tile((value, lower, upper), tile.first_row, start)
+        advance(value.size)
 
 
 def _labels(index_rows: Sketches | Collection, indices: NDArray[np.int64]) -> tuple[tuple[str, ...], ...]:
     """The labels of the answers."""
     if isinstance(index_rows, Sketches):  # no copy of rows
-        labels, places = index_rows.labels, indices
+        names: Any = index_rows.labels
     else:
-        numbers, inverse = np.unique(indices, return_inverse=True)
-        labels, places = index_rows.rows(numbers.tolist()).labels, inverse.reshape(indices.shape)
-    return tuple(tuple(labels[place] for place in row) for row in places)
+        numbers = np.unique(indices).tolist()
+        names = dict(zip(numbers, index_rows.rows(numbers).labels, strict=True))
+    return tuple(tuple(names[number] for number in row) for row in indices.tolist())

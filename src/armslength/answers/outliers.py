@@ -15,7 +15,7 @@ from armslength.answers.pairs import (
     checked_sketches,
     pair_estimator,
     row_blocks,
-    tiles_of,
+    tiles_within,
     with_shapes,
 )
 from armslength.checks import number
@@ -56,16 +56,16 @@ class Outliers(Answer):
 
     def sentence(self, row: int) -> str:
         """What can be said of one party."""
-        name, least, most = self.labels[row], self.lower[row], self.upper[row]
+        name, lower, upper = self.labels[row], self.lower[row], self.upper[row]
         typical, low, high = self.typical
         if self.is_outlier[row]:
             return (
-                f"{name} is unlike the rest: at least {least:.6g} from half of the others, where {typical:.6g} "
+                f"{name} is unlike the rest: at least {lower:.6g} from half of the others, where {typical:.6g} "
                 f"(at most {high:.6g}) is typical"
             )
-        if most <= self.factor * low:
-            return f"{name} is like the rest: at most {most:.6g} from half of the others"
-        return f"{name} is not told from the rest: {least:.6g} to {most:.6g} from half of the others"
+        if upper <= self.factor * low:
+            return f"{name} is like the rest: at most {upper:.6g} from half of the others"
+        return f"{name} is not told from the rest: {lower:.6g} to {upper:.6g} from half of the others"
 
     def to_arrow(self) -> pa.Table:
         """One line for each party: label, score, lower, upper, is_outlier, in_clear (data without noise is part of the answer)."""
@@ -77,15 +77,9 @@ class Outliers(Answer):
         """Matplotlib axes with the interval of each party's score, largest first, the typical score and the limit for outliers."""
         typical, _, high = self.typical
         marks = [(typical, "typical score"), (self.factor * high, "limit for outliers")]
-        return plots.forest(
-            self.labels,
-            (self.score, self.lower, self.upper),
-            self.is_outlier,
-            f"median distance to the others{self._unit}",
-            ax,
-            marks=marks,
-            words=("outlier", "not surely an outlier"),
-        )
+        ends, label = (self.score, self.lower, self.upper), f"median distance to the others{self._unit}"
+        words = ("outlier", "not surely an outlier")
+        return plots.forest(self.labels, ends, self.is_outlier, label, ax, marks=marks, words=words)
 
     def _title(self) -> str:
         count = f"{int(self.is_outlier.sum())} of {len(self.labels)} parties"
@@ -120,29 +114,27 @@ def outliers(
     sketches, left_out = with_shapes(checked_sketches("sketches", sketches, 3), by, 3)
     times = number("factor", factor, above=1.0 - 2**-53, at_most=1e6)
     pairs = len(sketches) * (len(sketches) - 1) // 2
-    each = Level.of(level, method, pairs)  # of each pair; checked before any work
+    pair_level = Level.of(level, method, pairs)  # checked before any work
     estimator = pair_estimator(by, beyond_chance=beyond_chance)
-    blocks = [_medians(rows, sketches, estimator, each) for rows in row_blocks(len(sketches))]
+    blocks = [_medians(rows, sketches, estimator, pair_level) for rows in row_blocks(len(sketches))]
     medians = [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
-    others = clear_note(sketches), left_out
-    note = answer_note(by, *others, beyond_chance=beyond_chance)
-    return _outliers_of(
-        medians, sketches.labels, times, level=level, by=by, beyond_chance=beyond_chance, note=note
-    )
+    note = answer_note(by, clear_note(sketches), left_out, beyond_chance=beyond_chance)
+    question = {"level": level, "by": by, "beyond_chance": beyond_chance}
+    return _outliers_of(medians, sketches.labels, times, note=note, **question)
 
 
 def estimate_outliers(
     estimate: Estimate, interval: Bounds, *, factor: float = 1.5, **question: Any
 ) -> Outliers:
     """The outliers by squared distances of all pairs, whose intervals hold together at this level."""
-    medians = [_median_distance(_without_itself(each)) for each in (estimate.value, *interval)]
+    medians = [_median_distance(_without_itself(squares)) for squares in (estimate.value, *interval)]
     return _outliers_of(medians, estimate.labels[0], factor, note=estimate.note, **question)
 
 
 def _outliers_of(medians: list[Matrix], labels: tuple[str, ...], factor: float, **answer: Any) -> Outliers:
     """The outliers by the (estimate, lower, upper) of each party's median distance."""
     score, lower, upper = medians
-    typical, low, high = (float(np.median(each)) for each in medians)
+    typical, low, high = (float(np.median(column)) for column in medians)
     is_outlier = lower > factor * high
     return Outliers(labels, score, lower, upper, is_outlier, (typical, low, high), factor, **answer)
 
@@ -150,9 +142,9 @@ def _outliers_of(medians: list[Matrix], labels: tuple[str, ...], factor: float, 
 def _medians(rows: range, sketches: Sketches, estimator: PairEstimator, level: Level) -> tuple[Matrix, ...]:
     """(estimate, lower, upper) of the median distance of each row to the others."""
     tiles: list[list[Matrix]] = []
-    for tile in tiles_of(rows, sketches, None, estimator):
+    for tile in tiles_within(rows, sketches, estimator):
         numbers = [tile.estimate.value, *tile.estimate.rule.interval(level)]
-        tiles.append([_without_itself(each) for each in numbers] if tile.estimate.within else numbers)
+        tiles.append(list(map(_without_itself, numbers)) if tile.estimate.within else numbers)
     whole = (np.concatenate(parts, axis=1) for parts in zip(*tiles, strict=True))
     return tuple(map(_median_distance, whole))
 

@@ -1,6 +1,6 @@
 """Pairs of rows in tiles, so that no answer needs all pairs at once; checks, notes and tables of all answers."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,9 +15,11 @@ from armslength.estimates.distances import is_clear, squared_distances
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.pair_noise import Floats
 from armslength.estimates.shapes import (
+    COUNTS_NOTE,
+    POPULATIONS_NOTE,
     has_sure_total,
     people_of,
-    question_note,
+    some_labels,
     squared_shape_distances,
 )
 from armslength.results import Result
@@ -58,12 +60,8 @@ class Answer(Result):
         if "in_clear" not in arrays:
             length = len(next(iter(arrays.values())))
             arrays["in_clear"] = pa.array(np.full(length, is_clear(self.note)))
-        metadata |= {
-            "by": self.by,
-            "beyond_chance": str(self.beyond_chance).lower(),
-            "level": repr(self.level),
-        }
-        metadata["note"] = self.note
+        metadata |= {"by": self.by, "beyond_chance": str(self.beyond_chance).lower()}
+        metadata |= {"level": repr(self.level), "note": self.note}
         return pa.table(arrays).replace_schema_metadata(metadata)
 
     @property
@@ -114,11 +112,12 @@ def each_pair_once(
     in_memory = ROWS if isinstance(b, Sketches) else len(a)  # one block, if the other side is read for each
     first_row = 0
     for left in a.blocks(LEFT_ROWS if isinstance(a, Collection) else in_memory):
+        first_column = 0
         if b is None:
             for rows in row_blocks(len(left)):
-                for tile in tiles_of(rows, left, None, estimator, from_diagonal=True):
+                for tile in tiles_within(rows, left, estimator, from_diagonal=True):
                     yield Tile(first_row + tile.first_row, first_row + tile.first_column, tile.estimate)
-        first_column = 0 if b is not None else first_row + len(left)
+            first_column = first_row + len(left)
         for columns in (a if b is None else b).blocks(COLUMNS, first_column):
             for rows in row_blocks(len(left)):
                 part = left.span(rows.start, rows.stop)
@@ -127,19 +126,16 @@ def each_pair_once(
         first_row += len(left)
 
 
-def tiles_of(
-    rows: range, a: Sketches, b: Sketches | None, estimator: PairEstimator, *, from_diagonal: bool = False
+def tiles_within(
+    rows: range, sketches: Sketches, estimator: PairEstimator, *, from_diagonal: bool = False
 ) -> Iterator[Tile]:
-    """Tiles with these rows of a against all rows of b, or of a (`from_diagonal`: without those before them)."""
-    left, right = a.span(rows.start, rows.stop), a if b is None else b
-    spans = [(0, len(right))]
-    if b is None:
-        # A tile of its own for the diagonal: there every row meets its own noise.
-        yield Tile(rows.start, rows.start, estimator(left, None))
-        spans = [(0, 0 if from_diagonal else rows.start), (rows.stop, len(a))]
-    for first, last in spans:
+    """Tiles with these rows against all rows (`from_diagonal`: without those before them)."""
+    left = sketches.span(rows.start, rows.stop)
+    # A tile of its own for the diagonal: there every row meets its own noise.
+    yield Tile(rows.start, rows.start, estimator(left, None))
+    for first, last in ((0, 0 if from_diagonal else rows.start), (rows.stop, len(sketches))):
         for start in range(first, last, COLUMNS):
-            yield Tile(rows.start, start, estimator(left, right.span(start, min(start + COLUMNS, last))))
+            yield Tile(rows.start, start, estimator(left, sketches.span(start, min(start + COLUMNS, last))))
 
 
 def row_blocks(count: int) -> Iterator[range]:
@@ -149,8 +145,8 @@ def row_blocks(count: int) -> Iterator[range]:
 
 def answer_note(by: str, *others: str, beyond_chance: bool = False) -> str:
     """The note of an answer: which question it is for, and others; empty if there is nothing to note."""
-    question = question_note(beyond_chance=beyond_chance) if by == "shape" else ""
-    return "; ".join(filter(None, (question, *others)))
+    question = POPULATIONS_NOTE if beyond_chance else COUNTS_NOTE
+    return "; ".join(filter(None, (question if by == "shape" else "", *others)))
 
 
 def with_shapes(sketches: Sketches, by: str, at_least: int) -> tuple[Sketches, str]:
@@ -162,12 +158,6 @@ def with_shapes(sketches: Sketches, by: str, at_least: int) -> tuple[Sketches, s
         return sketches, ""
     checked_rows("sketches with a total above 0", sketches[is_sure], at_least)
     return sketches[is_sure], f"left out: {some_labels(sketches.labels, ~is_sure)}, whose total may be 0"
-
-
-def some_labels(labels: Sequence[str], chosen: NDArray[np.bool_]) -> str:
-    """The first five of the chosen labels, in words."""
-    names = [labels[row] for row in np.flatnonzero(chosen).tolist()]
-    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
 
 
 def verdicts(lower: Floats, upper: Floats) -> tuple[str, ...]:

@@ -17,17 +17,18 @@ from armslength.checks import number
 from armslength.laws import Law
 from armslength.results import Result
 
+Floats = NDArray[np.float64]
+
 LARGEST_ITEMS = 1024
-EDGES = tuple(
-    2**power for power in range(LARGEST_ITEMS.bit_length())
-)  # the last bucket, above all edges, is open
+# The last bucket, above all edges, is open.
+EDGES = tuple(2**power for power in range(LARGEST_ITEMS.bit_length()))
 QUANTILES = (0.5, 0.75, 0.9, 0.95, 0.99)
 _LEAST_PEOPLE = 10  # times the scale of the noise, above and below a quantile that is trusted
 _TRIALS = 100_000
 _STEPS = 1000  # of a share between 0 and 1
 
 
-def bucket_counts(totals: NDArray[np.float64]) -> NDArray[np.int64]:
+def bucket_counts(totals: Floats) -> NDArray[np.int64]:
     """How many persons are in each bucket, given how many items each has; nobody with none."""
     buckets = np.searchsorted(EDGES, totals[totals > 0])
     return np.bincount(buckets, minlength=len(EDGES) + 1).astype(np.int64)
@@ -62,22 +63,17 @@ class ContributionQuantiles(Result):
     def to_arrow(self) -> pa.Table:
         """A row for each quantile: the upper edge of its bucket, the ends of its interval, and whether it can be trusted."""
         edges = np.array([*EDGES, math.inf])
-        places = np.array([self._quantile(quantile) for quantile in QUANTILES])
-        items, lower, upper = edges[places].T
-        resolved = [self.is_resolved(quantile) for quantile in QUANTILES]
-        columns = {
-            "quantile": QUANTILES,
-            "items": items,
-            "lower": lower,
-            "upper": upper,
-            "resolved": resolved,
-        }
+        buckets = np.array([self._quantile(quantile) for quantile in QUANTILES])
+        items, lower, upper = edges[buckets].T
+        columns = {"quantile": QUANTILES, "items": items, "lower": lower, "upper": upper}
+        columns["resolved"] = list(map(self.is_resolved, QUANTILES))
         return pa.table(columns, metadata={"people": str(self.people), "level": str(self.level)})
 
     def shares(self) -> pa.Table:
         """A row for each edge: the share of people with at most so many items, who would be counted in full, and its interval."""
         grid = np.linspace(0, 1, _STEPS + 1)
-        is_inside = np.abs(self._excess(grid)) <= self._widths(grid)
+        excess, width = self._excess(grid)
+        is_inside = np.abs(excess) <= width
         first = np.maximum(0, is_inside.argmax(axis=0) - 1)
         last = np.minimum(_STEPS, _STEPS + 1 - is_inside[::-1].argmax(axis=0))
         # true shares rise with the edge, so the interval of one edge holds for those beside it
@@ -87,26 +83,19 @@ class ContributionQuantiles(Result):
         columns = {"items": EDGES, "share": share, "lower": lower, "upper": np.maximum(lower, upper)}
         return pa.table(columns)
 
-    def _excess(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(people at most at an edge) − q·(all people), noisy: for each q a row, for each edge a column."""
-        excess: NDArray[np.float64] = (
-            self._below.astype(np.float64) - np.multiply.outer(q, np.float64(self.people))[:, None]
-        )
-        return excess
+    def _excess(self, q: Floats) -> tuple[Floats, Floats]:
+        """(people at most at an edge) − q·(all people), noisy: for each q a row, for each edge a column; and its largest error.
 
-    def _widths(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How far the noise moves each excess at most: in (1−q)·(noise below the edge) − q·(noise above it)."""
+        The noise in it is (1−q)·(noise below the edge) − q·(noise above it).
+        """
+        excess = self._below.astype(np.float64) - np.multiply.outer(q, np.float64(self.people))[:, None]
         below = np.arange(1, len(self.counts))
-        above = len(self.counts) - below
-        widths: NDArray[np.float64] = self._limit * np.sqrt(
-            np.multiply.outer((1 - q) ** 2, below) + np.multiply.outer(q**2, above)
-        )
-        return widths
+        noises = np.multiply.outer((1 - q) ** 2, below) + np.multiply.outer(q**2, len(self.counts) - below)
+        return excess, self._limit * np.sqrt(noises)
 
     def _quantile(self, quantile: float) -> tuple[int, int, int]:
         """The buckets of the estimate and of both ends: the true excess rises with the edge, and the quantile is where it reaches 0."""
-        q = np.array([quantile])
-        excess, width = self._excess(q)[0], self._widths(q)[0]
+        excess, width = (row[0] for row in self._excess(np.array([quantile])))
         surely_below = np.flatnonzero(excess + width < 0)
         surely_above = np.flatnonzero(excess - width >= 0)
         lower = int(surely_below[-1]) + 1 if len(surely_below) else 0

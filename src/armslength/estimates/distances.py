@@ -1,24 +1,32 @@
-"""Squared distances and squared norms, unbiased with their exact variance; distances are their roots."""
+"""Squared distances, norms, inner products and cosines; distances are roots.
+
+Squares are unbiased with their exact variance. Intervals of products and cosines are approximate: their variance has several unknowns.
+"""
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from armslength._numba import kernel
+from armslength.checks import one_of
 from armslength.errors import ParameterError
 from armslength.estimates.estimate import Estimate
-from armslength.estimates.intervals import Bounds, Level, Rule, pair_intervals
-from armslength.estimates.pair_noise import Floats, PairNoises, pair_noises
+from armslength.estimates.intervals import METHODS, Bounds, Level, Rule, pair_intervals
+from armslength.estimates.pair_noise import Floats, PairNoises, pair_noises, shared_cumulants
 from armslength.estimates.variance import ErrorModel
 from armslength.sketches.sketches import Sketches, check_same_space
 from armslength.threads import for_blocks
+from armslength.transforms.transform import ProductCoefficients
 
 Integers = NDArray[np.int64]
 
 CLEAR_NOTE = "data in the clear is part of it: not private"
+APPROXIMATE = "approximate: norms and products in the variance are themselves estimated"
 _UNNOTICED = 1e-6  # of a standard error
 _EXACT = 2.0**53
 _BLOCK_ROWS = 64  # of a matrix of pairs
@@ -159,6 +167,90 @@ class Root:
         return np.sqrt(lower), np.sqrt(upper)
 
 
+def inner_products(a: Sketches, b: Sketches | None = None) -> Estimate:
+    """⟨x, y⟩ for every row of a against every row of b, or within a.
+
+    ⟨u, v⟩ − k·Σαβκ₂ over noises that both rows have, in data units; unbiased over the public seed.
+    """
+    left, right = checked_pair(a, b)
+    protocol, transform = left.protocols[0], left.protocols[0].transform
+    u, v = (side.values.astype(np.float64) + side.offsets[:, None] for side in (left, right))
+    shared = shared_cumulants(left, right)
+    value = protocol.unit_squared * (u @ v.T - transform.noise_bias(shared[0], protocol.noise_site))
+    x, y = (np.maximum(squared_norms(side).value, 0.0) for side in (left, right))
+    kx, ky = (PairNoises.of_rows(side.noises).each("k2") for side in (left, right))
+    coefficients = transform.product_coefficients(protocol.noise_site)
+    rule = Product(coefficients, float(protocol.resolution) ** 2, value, (x, y), (kx, ky), shared)
+    return pair_estimate("inner products", value, (left, right), rule, within=b is None, note=APPROXIMATE)
+
+
+@dataclass(frozen=True)
+class Product:
+    """The rule of inner products. Its variance is itself an estimate, so nothing is guaranteed."""
+
+    coefficients: ProductCoefficients
+    unit: float  # squared data units in a squared grid unit
+    value: Floats
+    norms: tuple[Floats, Floats]  # estimated ‖x‖² and ‖y‖², at least 0
+    noises: tuple[Floats, Floats]  # κ₂ of each row and column, in integer units
+    shared: tuple[Floats, Floats]  # Σαβκ₂ and Σα²β²κ₄ of each pair, in integer units
+
+    @property
+    def variance(self) -> Floats:
+        """P(x,y) + κ₂(μ)‖x‖² + κ₂(η)‖y‖² + 2⟨x,y⟩Σαβκ₂ + k(κ₂κ₂ + (Σαβκ₂)² + Σα²β²κ₄), at the estimates."""
+        x, y = self.norms[0][:, None], self.norms[1][None, :]
+        # By Cauchy and Schwarz no product is larger than its norms allow.
+        inner = np.clip(self.value, -np.sqrt(x * y), np.sqrt(x * y))
+        kx, ky = self.noises[0][:, None] * self.unit, self.noises[1][None, :] * self.unit
+        s2, s4 = self.shared[0] * self.unit, self.shared[1] * self.unit**2
+        factors = self.coefficients
+        noise = factors.linear * (kx * y + ky * x + 2 * inner * s2)
+        own = factors.norms * x * y + factors.inner * inner**2
+        return own + noise + factors.own * kx * ky + factors.shared * s2**2 + factors.fourth * s4
+
+    def interval(self, level: Level) -> Bounds:
+        """value ± z·√variance."""
+        one_of("method of an approximate interval", level.method, METHODS[:1])
+        reach = -ndtri(level.tail) * np.sqrt(self.variance)
+        return self.value - reach, self.value + reach
+
+
+def cosines(a: Sketches, b: Sketches | None = None) -> Estimate:
+    """⟨x, y⟩ / (‖x‖·‖y‖) for every row of a against every row of b, or within a; 0 where a norm is not positive.
+
+    The interval combines those of the product and of both norms, each with a third of the error: approximate, and
+    wide rather than narrow.
+    """
+    left, right = checked_pair(a, b)
+    products, x, y = inner_products(a, b), squared_norms(left), squared_norms(right)
+    size = np.sqrt(np.maximum(x.value, 0.0))[:, None] * np.sqrt(np.maximum(y.value, 0.0))[None, :]
+    value = np.divide(products.value, size, out=np.zeros_like(size), where=size > 0)
+    rule = Cosine(products.rule, x.rule, y.rule)
+    return replace(products, quantity="cosines", value=np.clip(value, -1, 1), rule=rule)
+
+
+@dataclass(frozen=True)
+class Cosine:
+    """The rule of cosines."""
+
+    products: Rule
+    x: Rule
+    y: Rule
+    variance: None = None
+
+    def interval(self, level: Level) -> Bounds:
+        """The cosines that all three intervals allow."""
+        (low, high), (x_low, x_high), (y_low, y_high) = (
+            rule.interval(level.share(1 / 3)) for rule in (self.products, self.x, self.y)
+        )
+        smallest = np.sqrt(x_low[:, None] * y_low[None, :])
+        largest = np.sqrt(x_high[:, None] * y_high[None, :])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lower = np.where(low >= 0, low / largest, low / smallest)
+            upper = np.where(high >= 0, high / smallest, high / largest)
+        return np.clip(np.nan_to_num(lower, nan=-1.0), -1, 1), np.clip(np.nan_to_num(upper, nan=1.0), -1, 1)
+
+
 class Rows(NamedTuple):
     """Rows of numbers in integer units, and what is added to each row.
 
@@ -220,14 +312,9 @@ def all_squares(left: Rows, right: Rows, tolerance: float) -> Floats:
 
 def chosen_squares(left: Rows, right: Rows, rows: Integers, columns: Integers) -> Floats:
     """‖u−v‖² for some pairs, from their differences, in squared integer units."""
-    a, b = _same_type(left.values, right.values)
+    values, offsets = _same_type(left.values, right.values), (left.offsets, right.offsets)
     result = np.empty(len(rows))
-
-    def fill(start: int, stop: int) -> None:
-        part = slice(start, stop)
-        chosen_squared_differences(a, b, left.offsets, right.offsets, rows[part], columns[part], result[part])
-
-    for_blocks(len(rows), 2**13, fill)
+    for_blocks(len(rows), 2**13, partial(squared_differences, values, offsets, (rows, columns), result))
     return result
 
 
@@ -256,31 +343,28 @@ def _products_will_do(sides: tuple[Floats, ...], squares: tuple[Floats, ...], to
     largest = max(float(max(side.max(), -side.min())) for side in sides)
     if 4 * coordinates * largest**2 < _EXACT and all(np.array_equal(side, np.floor(side)) for side in sides):
         return True
-    longest = max(float(each.max(initial=0.0)) for each in squares)
+    longest = max(float(side.max(initial=0.0)) for side in squares)
     return bool(4 * longest * (coordinates + 8) / _EXACT <= tolerance)
 
 
 @kernel
-def chosen_squared_differences(
-    left: Integers,
-    right: Integers,
-    left_offset: Floats,
-    right_offset: Floats,
-    rows: Integers,
-    columns: Integers,
+def squared_differences(
+    values: tuple[Integers, Integers],
+    offsets: tuple[Floats, Floats],
+    pairs: tuple[Integers, Integers],
     result: Floats,
+    first: int,
+    stop: int,
 ) -> None:
-    """result[n] = ‖left_i − right_j‖² for i = rows[n], j = columns[n]."""
-    for n in range(len(rows)):
-        i, j = rows[n], columns[n]
-        result[n] = squared_difference(left[i], right[j], left_offset[i] - right_offset[j])
+    """result[n] = ‖left_i − right_j‖² for the n-th pair (i, j), from `first` to `stop`.
 
-
-@kernel
-def squared_difference(left: Integers, right: Integers, shift: float) -> float:
-    """‖left − right + shift‖², with the difference modulo 2^64 before it becomes a float."""
-    total = 0.0
-    for number in range(len(left)):
-        difference = np.float64(left[number] - right[number]) + shift
-        total += difference * difference
-    return total
+    Differences of integers are modulo 2^64 before they become floats.
+    """
+    for n in range(first, stop):
+        i, j = pairs[0][n], pairs[1][n]
+        left, right, shift = values[0][i], values[1][j], offsets[0][i] - offsets[1][j]
+        total = 0.0
+        for number in range(len(left)):
+            difference = np.float64(left[number] - right[number]) + shift
+            total += difference * difference
+        result[n] = total

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -110,7 +109,7 @@ class Estimate(Result):
         """The value of a single row or pair."""
         lines = self.lines(2)
         if len(lines[0]) != 1:
-            count = 0 if not len(lines[0]) else self.pairs
+            count = self.pairs if len(lines[0]) else 0
             raise ParameterError(
                 f"float must get one value, got {count}; choose one by its labels, as in estimate['north', 'south']"
             )
@@ -125,7 +124,7 @@ class Estimate(Result):
         """
         lines = self.lines()
         lower, upper = (end[lines] for end in self.interval(level, method=method, simultaneous=simultaneous))
-        columns = {**self._label_columns(lines), "value": self.value[lines], "lower": lower, "upper": upper}
+        columns = {**self.label_columns(lines), "value": self.value[lines], "lower": lower, "upper": upper}
         columns |= {"resolved": (lower > 0) | (upper < 0), "in_clear": self.clear_lines(lines)}
         meta = {"quantity": self.quantity, "level": repr(level), "method": method, "note": self.note}
         return pa.table(columns).replace_schema_metadata(meta)
@@ -164,7 +163,7 @@ class Estimate(Result):
         if chosen == "heatmap":
             return plots.heat_map(self.value, resolved, self.labels, label, ax, within=self.within)
         lines = self.lines()
-        names = [column.to_pylist() for column in self._label_columns(lines).values()]
+        names = [column.to_pylist() for column in self.label_columns(lines).values()]
         if self.value.ndim == 2 and 1 in self.value.shape and not self.within:
             # One row against others: its own name appears once.
             axis = self.value.shape.index(1)
@@ -175,40 +174,38 @@ class Estimate(Result):
         return plots.forest(labels, ends, resolved[lines], f"{label}, {100 * level:.6g}% intervals", ax)
 
     def clear_lines(self, lines: tuple[NDArray[np.int64], ...]) -> NDArray[np.bool_]:
-        """Whether data without noise is part of the rows or pairs at these places along each axis."""
+        """Whether data without noise is part of the rows or pairs at this index."""
         marks = [np.array(axis, dtype=np.bool_)[i] for axis, i in zip(self.in_clear, lines, strict=True)]
         clear: NDArray[np.bool_] = np.any(marks, axis=0)
         return clear
 
     def _numbers(self, axis: int, key: str | Sequence[str]) -> NDArray[np.int64]:
-        """The places of these labels along an axis."""
-        wanted = [key] if isinstance(key, str) else key
-        if not isinstance(wanted, list):
+        """The index of these labels along an axis."""
+        chosen = [key] if isinstance(key, str) else key
+        if not isinstance(chosen, list):
             raise ParameterError(f"label must be text or a list of texts, got {short_repr(key)}")
         labels = self.labels[axis]
-        for label in wanted:
+        for label in chosen:
             if labels.count(label) != 1:
-                how = f"{short_repr(label)}, which {'occurs more than once' if label in labels else 'is not there'}"
-                raise ParameterError(f"label must name one of {len(labels)} rows, got {how}")
-        return np.array([labels.index(label) for label in wanted], dtype=np.int64)
+                problem = "occurs more than once" if label in labels else "is not there"
+                rule = f"label must name one of {len(labels)} rows"
+                raise ParameterError(f"{rule}, got {short_repr(label)}, which {problem}")
+        return np.array([labels.index(label) for label in chosen], dtype=np.int64)
 
-    def lines(self, most: int | None = None) -> tuple[NDArray[np.int64], ...]:
-        """The places along each axis of every row or pair, each pair once; at most so many of them."""
-        if self.value.ndim == 1:
-            return (np.arange(len(self.value))[:most],)
-        if most is not None:
-            rows, columns = self.value.shape
-            pairs = ((i, j) for i in range(rows) for j in range(i + 1 if self.within else 0, columns))
-            return tuple(np.array(list(islice(pairs, most)), dtype=np.int64).reshape(-1, 2).T)
-        if self.within:
-            return tuple(np.triu_indices(len(self.labels[0]), 1))
-        return tuple(index.ravel() for index in np.indices(self.value.shape))
+    def lines(self, limit: int | None = None) -> tuple[NDArray[np.int64], ...]:
+        """The index of every row or pair, each pair once; at most so many of them."""
+        shape = self.value.shape
+        if limit is not None and len(shape) == 2:  # the first ones are in the first rows
+            shape = min(limit, shape[0]), shape[1]
+        pairs = np.triu_indices(shape[0], 1, shape[1]) if self.within else np.indices(shape)
+        return tuple(axis.ravel()[:limit] for axis in pairs)
 
-    def _label_columns(self, lines: tuple[NDArray[np.int64], ...]) -> dict[str, pa.Array]:
+    def label_columns(self, lines: tuple[NDArray[np.int64], ...]) -> dict[str, pa.Array]:
+        """The labels of the rows or pairs at this index."""
         names = ("label",) if self.value.ndim == 1 else ("left", "right")
         return {
-            name: pa.array(labels, pa.string()).take(pa.array(places))
-            for name, labels, places in zip(names, self.labels, lines, strict=True)
+            name: pa.array(labels, pa.string()).take(pa.array(index))
+            for name, labels, index in zip(names, self.labels, lines, strict=True)
         }
 
     def _unit(self) -> str:
@@ -229,7 +226,7 @@ class Estimate(Result):
             except ParameterError:
                 pass  # a row may have no interval at this level; the values are there in any case
         lines = self.lines(rows)
-        columns = {**self._label_columns(lines), "value": self.value[lines]}
+        columns = {**self.label_columns(lines), "value": self.value[lines]}
         return pa.table({**columns, "in_clear": self.clear_lines(lines)}), self.pairs
 
 

@@ -75,7 +75,7 @@ def pair_intervals(model: ErrorModel, noises: PairNoises, value: Floats, level: 
     if np.ndim(number) == 0:
         lower, upper = interval_rule(model, laws[int(number)]).interval(value, level, slack, unit)
     else:
-        number, unit, slack = (np.broadcast_to(each, value.shape) for each in (number, unit, slack))
+        number, unit, slack = (np.broadcast_to(array, value.shape) for array in (number, unit, slack))
         lower, upper = np.empty(value.shape), np.empty(value.shape)
         if noises.shared is not None:
             number = number.copy()
@@ -131,10 +131,9 @@ class IntervalRule:
         if self.curve.b == 0 and self.curve.c == 0:
             return self._without_noise(estimates, level)
         flat, units, slacks = np.ravel(estimates), np.ravel(unit), np.ravel(slack / unit)
-        largest = np.max(flat, initial=0.0)
-        if not np.isfinite(largest):
-            largest = np.max(flat, initial=0.0, where=np.isfinite(flat))
-        ends = self._ends(float(largest / np.min(units, initial=np.inf) + np.max(slacks, initial=0.0)), level)
+        # No less than any finite estimate that is looked up.
+        top = _largest(flat) / float(np.min(units, initial=np.inf, where=units > 0)) + _largest(slacks)
+        ends = self._ends(top, level)
         lower, upper = np.empty(len(flat)), np.empty(len(flat))
         for_blocks(len(flat), _BLOCK, partial(_look_up, (flat, units, slacks), ends, (lower, upper)))
         return lower.reshape(np.shape(estimates)), upper.reshape(np.shape(estimates))
@@ -195,6 +194,12 @@ class IntervalRule:
         return positive / (1 + float(upper[0]) * root), above
 
 
+def _largest(values: Floats) -> float:
+    """The largest finite one, or 0."""
+    largest = np.max(values, initial=0.0)
+    return float(largest if np.isfinite(largest) else np.max(values, initial=0.0, where=np.isfinite(values)))
+
+
 @kernel
 def _look_up(
     estimates: tuple[Floats, Floats, Floats],
@@ -207,11 +212,11 @@ def _look_up(
     values, units, slacks = estimates
     start, least, lower, upper = ends
     for n in range(first, stop):
-        unit = units[n] if len(units) > 1 else units[0]
-        slack = slacks[n] if len(slacks) > 1 else slacks[0]
+        unit, slack = units[n if len(units) > 1 else 0], slacks[n if len(slacks) > 1 else 0]
         value = values[n] / unit
-        if not np.isfinite(value):
-            result[0][n], result[1][n] = (value if np.isnan(value) else 0.0), abs(value)
+        highest = value + slack
+        if not np.isfinite(highest):
+            result[0][n], result[1][n] = (highest if np.isnan(highest) else 0.0), abs(highest)
             continue
         high = value - slack
         result[0][n] = unit * _end(high - least + start, start, lower) if high > least else 0.0
@@ -219,12 +224,12 @@ def _look_up(
 
 
 @kernel
-def _end(place: float, start: float, table: Floats) -> float:
-    """The table at a place on the grid that begins at start; infinity in a cell that reaches it.
+def _end(x: float, start: float, table: Floats) -> float:
+    """The table at x on the grid that begins at start; infinity in a cell that reaches it.
 
-    A float's leading bits are the cell, and the others how far in it the place is: nothing is searched.
+    A float's leading bits are the cell, and the others how far in it x is: nothing is searched.
     """
-    steps = np.float64(place).view(np.int64) - np.float64(start).view(np.int64)
+    steps = np.float64(x).view(np.int64) - np.float64(start).view(np.int64)
     cell = np.uint64(steps >> _STEP_BITS)
     left, right = table[cell], table[cell + np.uint64(1)]
     within = (steps & _WITHIN) * _PER_STEP

@@ -55,14 +55,17 @@ def item_intervals(rows: Sequence[Sketches], items: Any, error: float) -> ItemIn
     """
     transform = rows[0].transform
     numbers = np.stack([(row.values[0] + row.offsets[0]).astype(np.float64) for row in rows])
-    if _has_rows_of_their_own(transform):
-        return _by_noise(numbers, _places(transform, items), _largest_noise(rows), error)
-    if transform.item_blocks is not None:
-        return _by_bins(numbers, _places(transform, items), *transform.item_blocks, error)
-    raise ParameterError(
-        f"transform must be SparseJL in blocks or Identity to tell items apart, got {transform.name}; "
-        "plan the next release with --explain"
-    )
+    has_own_rows, blocks = _has_rows_of_their_own(transform), transform.item_blocks
+    if not has_own_rows and blocks is None:
+        raise ParameterError(
+            f"transform must be SparseJL in blocks or Identity to tell items apart, got {transform.name}; "
+            "plan the next release with --explain"
+        )
+    encoded = transform.signed_rows(items).astype(np.int64)
+    bins, signs = np.where(encoded < 0, -1 - encoded, encoded), np.where(encoded < 0, -1, 1)  # n x s
+    if has_own_rows or blocks is None:
+        return _by_noise(signs[:, 0] * numbers[:, bins[:, 0]], _largest_noise(rows), error)
+    return _by_bins(numbers, bins, signs, *blocks, error)
 
 
 def measures_items(transform: Transform, count: int, error: float) -> bool:
@@ -72,10 +75,10 @@ def measures_items(transform: Transform, count: int, error: float) -> bool:
     if transform.item_blocks is None:
         return False
     blocks, factor = transform.item_blocks
-    each = transform.sketch_dim // blocks
+    bins = transform.sketch_dim // blocks
     if blocks == 1:
-        return count < each and _rank_of_one_block(each - count, count, factor, error) > 0
-    return blocks > 2 and each >= min(_FEW_SHARED * count, _ENOUGH_BINS)
+        return count < bins and _rank_of_one_block(bins - count, count, factor, error) > 0
+    return blocks > 2 and bins >= min(_FEW_SHARED * count, _ENOUGH_BINS)
 
 
 def typical_reach(transform: Transform, count: int, law: Law, distance: float, error: float) -> float:
@@ -90,15 +93,15 @@ def typical_reach(transform: Transform, count: int, law: Law, distance: float, e
     """
     noises: list[tuple[Law, int, float]] = [(law, 0, 1.0)] * 2
     blocks, factor = transform.item_blocks or (1, 1)
-    each = transform.sketch_dim // blocks
+    bins = transform.sketch_dim // blocks
     if _has_rows_of_their_own(transform):
         tail = error / count
     else:
-        noises.append((RoundedNormal(max(distance / math.sqrt(each), SMALLEST_SCALE)), 0, 1.0))
+        noises.append((RoundedNormal(max(distance / math.sqrt(bins), SMALLEST_SCALE)), 0, 1.0))
         listed, used = count, blocks
-        if blocks > 2 and count > each // _FEW_SHARED:  # the first block makes the list short
-            listed, used = max(1, each // _FEW), blocks - 1
-        free = each - listed
+        if blocks > 2 and count > bins // _FEW_SHARED:  # the first block makes the list short
+            listed, used = max(1, bins // _FEW), blocks - 1
+        free = bins - listed
         rank = _rank_of_one_block(free, listed, factor, error)
         if blocks > 1:
             rank = math.floor(_rate_of_each(used, error / listed) * (free + 1) / factor + _ROUNDING)
@@ -114,27 +117,17 @@ def _has_rows_of_their_own(transform: Transform) -> bool:
     return transform.column_entries == 1 and transform.projection_variance == 0
 
 
-def _places(transform: Transform, items: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(rows, signs) of the entries of each item, n x s."""
-    encoded = transform.signed_rows(items).astype(np.int64)
-    return np.where(encoded < 0, -1 - encoded, encoded), np.where(encoded < 0, -1, 1)
-
-
-def _by_noise(
-    numbers: Floats, places: tuple[NDArray[np.int64], NDArray[np.int64]], noise: PairNoise, error: float
-) -> ItemIntervals:
+def _by_noise(estimates: Floats, noise: PairNoise, error: float) -> ItemIntervals:
     """No two items share a row: noise is all there is, and its law is known (Bonferroni)."""
-    bins, signs = places[0][:, 0], places[1][:, 0]
-    estimates = signs * numbers[:, bins]
-    reach = noise_reach(noise, error / len(bins))
-    return ItemIntervals(
-        estimates[0], estimates.min(axis=0) - reach, estimates.max(axis=0) + reach, len(bins)
-    )
+    count = estimates.shape[1]
+    reach = noise_reach(noise, error / count)
+    return ItemIntervals(estimates[0], estimates.min(axis=0) - reach, estimates.max(axis=0) + reach, count)
 
 
 def _by_bins(
     numbers: Floats,
-    places: tuple[NDArray[np.int64], NDArray[np.int64]],
+    bins: NDArray[np.int64],
+    signs: NDArray[np.int64],
     blocks: int,
     factor: int,
     error: float,
@@ -144,22 +137,19 @@ def _by_bins(
     With one block, what is measured is the sum of the items in a bin. With several, it is each item in the blocks where
     it has a bin of its own, and most of these must agree. A list too long for that is made short by the first block.
     """
-    rows, signs = places
-    count, each = len(rows), numbers.shape[1] // blocks
+    count, block_bins = len(bins), numbers.shape[1] // blocks
     sizes = np.abs(numbers).max(axis=0)
     chosen, first = np.arange(count), 0
-    if blocks > 2 and count > each // _FEW_SHARED:
-        chosen, first = np.argsort(-sizes[rows[:, 0]], kind="stable")[: max(1, each // _FEW)], 1
-    used = rows[chosen, first:]
+    if blocks > 2 and count > block_bins // _FEW_SHARED:
+        chosen, first = np.argsort(-sizes[bins[:, 0]], kind="stable")[: max(1, block_bins // _FEW)], 1
+    used = bins[chosen, first:]
     members = np.bincount(used.ravel(), minlength=numbers.shape[1])
-    free = [
-        np.sort(sizes[start : start + each][members[start : start + each] == 0])[::-1]
-        for start in range(first * each, blocks * each, each)
-    ]
+    by_block = zip(sizes.reshape(blocks, -1)[first:], members.reshape(blocks, -1)[first:], strict=True)
+    free = [np.sort(values[in_bin == 0])[::-1] for values, in_bin in by_block]
     estimates = signs[chosen, first:] * numbers[:, used]
     is_clear = (members[used] == 1) | (blocks == 1)
     clear = is_clear.sum(axis=1)
-    value = np.median(signs * numbers[0][rows], axis=1)
+    value = np.median(signs * numbers[0][bins], axis=1)
     lower, upper = np.full(count, -np.inf), np.full(count, np.inf)
     for blocks_used in range(1, is_clear.shape[1] + 1):
         if blocks == 1:
@@ -169,17 +159,17 @@ def _by_bins(
             ranks = [math.floor(rate * (len(others) + 1) / factor + _ROUNDING) for others in free]
         ranks = [min(rank, len(others)) for rank, others in zip(ranks, free, strict=True)]
         reaches = [others[rank - 1] if rank > 0 else np.inf for rank, others in zip(ranks, free, strict=True)]
-        at = clear == blocks_used
-        hidden = np.where(is_clear[at], 0.0, np.nan)  # np.sort puts these last
+        rows = np.flatnonzero(clear == blocks_used)
+        hidden = np.where(is_clear[rows], 0.0, np.nan)  # np.sort puts these last
         majority = blocks_used // 2 + 1
-        lows = np.sort(estimates[:, at].min(axis=0) - reaches + hidden, axis=1)
-        highs = np.sort(estimates[:, at].max(axis=0) + reaches + hidden, axis=1)
-        lower[chosen[at]], upper[chosen[at]] = lows[:, blocks_used - majority], highs[:, majority - 1]
-        value[chosen[at]] = np.nanmedian(estimates[0, at] + hidden, axis=1)
+        lows = np.sort(estimates[:, rows].min(axis=0) - reaches + hidden, axis=1)
+        highs = np.sort(estimates[:, rows].max(axis=0) + reaches + hidden, axis=1)
+        lower[chosen[rows]], upper[chosen[rows]] = lows[:, blocks_used - majority], highs[:, majority - 1]
+        value[chosen[rows]] = np.nanmedian(estimates[0, rows] + hidden, axis=1)
     if not np.isfinite(upper).any():
         raise NotResolvableError(_refusal(count, numbers.shape[1], blocks, factor, error))
     if blocks == 1:
-        return ItemIntervals(value, lower, upper, count, rows[:, 0], signs[:, 0])
+        return ItemIntervals(value, lower, upper, count, bins[:, 0], signs[:, 0])
     return ItemIntervals(value, lower, upper, len(chosen))
 
 
@@ -207,15 +197,15 @@ def _rank_of_one_block(free: int, bins: int, factor: int, error: float) -> int:
 
 def _refusal(count: int, coordinates: int, blocks: int, factor: int, error: float) -> str:
     needed = math.ceil(count * (1 if factor == 1 else factor + error) / error - _ROUNDING)
-    what = f"cannot be resolved: intervals of {plural(count, 'item')} that hold together"
+    problem = f"cannot be resolved: intervals of {plural(count, 'item')} that hold together"
     if blocks == 1:
         return (
-            f"{what} take a sketch of {needed} numbers with sparsity 1, got {coordinates}; list at most "
+            f"{problem} take a sketch of {needed} numbers with sparsity 1, got {coordinates}; list at most "
             f"{math.floor(coordinates * count / needed)} items, or plan the next release with --explain {count}, "
             "which takes more numbers, sparsity 3 or no projection"
         )
     return (
-        f"{what} take more bins, got {coordinates // blocks} in each of {blocks} blocks; "
+        f"{problem} take more bins, got {coordinates // blocks} in each of {blocks} blocks; "
         f"list fewer items, or plan the next release with --explain {count}"
     )
 
@@ -235,10 +225,8 @@ def noise_reach(noise: PairNoise, tail: float) -> float:
     """The smallest x with P(|N| > x) ≤ tail, exact where all noises lie on one lattice, else rounded up to a fine one."""
     if not noise.components:
         return 0.0
-    unit = min(part.coefficient for part in noise.components)
-    is_exact = all(part.dropped_bits == 0 and part.coefficient / unit % 1 == 0 for part in noise.components)
-    deviation = math.sqrt(noise.cumulants.k2)
-    is_exact = is_exact and deviation <= _STEPS * unit
+    unit, deviation = noise.unit, math.sqrt(noise.cumulants.k2)
+    is_exact = noise.is_on_lattice and deviation <= _STEPS * unit
     # noise that is nearly always 0 reaches many deviations, and no finer lattice is needed than that of its values
     step = unit if is_exact else max(deviation, unit) / _STEPS
     pmf = noise_pmf(noise, step)

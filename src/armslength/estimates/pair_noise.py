@@ -67,8 +67,8 @@ class PairNoise:
     @lru_cache(maxsize=4096)
     def sum_of(cls, laws: tuple[tuple[Law, int, float], ...], *, is_exact: bool = True) -> "PairNoise":
         """The sum of independent noises, each with its law, its dropped bits and its coefficient."""
-        components = [NoiseComponent(*each) for each in laws]
-        components.sort(key=lambda each: (each.law.name, each.law.scale, *each[1:]))
+        components = [NoiseComponent(*law) for law in laws]
+        components.sort(key=lambda part: (part.law.name, part.law.scale, *part[1:]))
         cumulants = sum((component.cumulants for component in components), Cumulants())
         return cls(tuple(components), cumulants, is_exact)
 
@@ -77,21 +77,44 @@ class PairNoise:
         return PairNoise.sum_of(self.components + other.components, is_exact=self.is_exact)
 
     @property
+    def sixth_cumulant(self) -> float:
+        """κ₆, without that of dropped bits."""
+        return sum(part.coefficient**6 * part.law.higher_cumulants[0] for part in self.components)
+
+    @property
     def has_one_law(self) -> bool:
         """Whether all components are small whole multiples of one noise, so that the exact law at D = 0 is at hand."""
-        coefficients = [component.coefficient for component in self.components]
-        smallest = min(coefficients, default=1.0)
-        return len({component[:2] for component in self.components}) <= 1 and all(
-            each / smallest % 1 == 0 and each / smallest <= _LARGEST_MULTIPLE for each in coefficients
-        )
+        is_one = len({component[:2] for component in self.components}) <= 1
+        return is_one and all(times % 1 == 0 and times <= _LARGEST_MULTIPLE for times in self.multiples)
+
+    @property
+    def first_law(self) -> Law | None:
+        """The law of the first component; None without noise."""
+        return self.components[0].law if self.components else None
+
+    @property
+    def unit(self) -> float:
+        """The smallest coefficient."""
+        return min((component.coefficient for component in self.components), default=1.0)
+
+    @property
+    def multiples(self) -> list[float]:
+        """The coefficients in units of the smallest."""
+        unit = self.unit
+        return [component.coefficient / unit for component in self.components]
+
+    @property
+    def is_on_lattice(self) -> bool:
+        """Whether all values are whole multiples of the unit."""
+        is_whole = all(part.dropped_bits == 0 for part in self.components)
+        return is_whole and all(times % 1 == 0 for times in self.multiples)
 
     def normalized(self) -> "PairNoise":
         """The same noise in units of its smallest coefficient."""
         if not self.is_exact or not self.components:
             return self
-        smallest = min(component.coefficient for component in self.components)
-        parts = [each._replace(coefficient=each.coefficient / smallest) for each in self.components]
-        return PairNoise.sum_of(tuple(parts))
+        pairs = zip(self.components, self.multiples, strict=True)
+        return PairNoise.sum_of(tuple(part._replace(coefficient=multiple) for part, multiple in pairs))
 
 
 NO_NOISE = PairNoise((), Cumulants())
@@ -107,7 +130,7 @@ def noise_with_kurtosis(kurtosis: float) -> PairNoise:
         return PairNoise.sum_of(((law, 0, 1 / math.sqrt(law.cumulants.k2)),), is_exact=False)
     share = math.sqrt(kurtosis / 3)  # of the variance, for the Laplace noise
     shares = ((DiscreteLaplace(_SMOOTH_SCALE), share), (RoundedNormal(_SMOOTH_SCALE), 1 - share))
-    parts = [(law, 0, math.sqrt(each / law.cumulants.k2)) for law, each in shares if each > 0]
+    parts = [(law, 0, math.sqrt(part / law.cumulants.k2)) for law, part in shares if part > 0]
     return PairNoise.sum_of(tuple(parts), is_exact=False)
 
 
@@ -120,7 +143,7 @@ class PairNoises:
     k2: Floats  # of each different noise, in integer units
     k4: Floats
     step: Floats  # the largest squared distance of two neighboring values
-    exact: dict[tuple[int, ...], PairNoise]  # noises whose exact law is used, by their place in k2
+    exact: dict[tuple[int, ...], PairNoise]  # noises whose exact law is used, by their index in k2
     # The pairs that have a noise in common, and what is left of their noises; these overrule the rest.
     shared: "SharedNoises | None" = None
 
@@ -162,7 +185,7 @@ class PairNoises:
         slack = np.where(has_noise, self.step / 2, 0.0)
         laws = [NO_NOISE if kurtosis < 0 else noise_with_kurtosis(kurtosis) for kurtosis in kurtoses.tolist()]
         numbers: dict[PairNoise, int] = {}
-        for place, noise in self.exact.items():
+        for index, noise in self.exact.items():
             if noise not in numbers:
                 if len(numbers) == MOST_LAWS:
                     raise ParameterError(
@@ -170,7 +193,7 @@ class PairNoises:
                     )
                 numbers[noise] = len(laws)
                 laws.append(noise)
-            number[place], unit[place], slack[place] = numbers[noise], 1.0, 0.0
+            number[index], unit[index], slack[index] = numbers[noise], 1.0, 0.0
         return laws, number, unit, slack
 
 
@@ -197,13 +220,13 @@ SharedNoises = tuple[tuple[NDArray[np.int64], NDArray[np.int64]], PairNoises]
 
 def pair_noises(left: Sketches, right: Sketches) -> PairNoises:
     """The noise of every difference left_i − right_j: κ_n = Σ (α−β)^n·κ_n over the noises that either row has."""
-    rows, mine = noise_classes(left.noises)
-    columns, theirs = (rows, mine) if right is left else noise_classes(right.noises)
-    sums = (((i, j), mine[i].plus(theirs[j])) for i, j in _may_have_one_law(mine, theirs))
-    exact: dict[tuple[int, ...], PairNoise] = {place: noise for place, noise in sums if noise.has_one_law}
+    rows, of_rows = noise_classes(left.noises)
+    columns, of_columns = (rows, of_rows) if right is left else noise_classes(right.noises)
+    sums = (((i, j), of_rows[i].plus(of_columns[j])) for i, j in _may_have_one_law(of_rows, of_columns))
+    exact: dict[tuple[int, ...], PairNoise] = {index: noise for index, noise in sums if noise.has_one_law}
     # One number for all pairs, where they have one noise, and no matrix of them.
-    index = (0, 0) if len(mine) == len(theirs) == 1 else (rows[:, None], columns[None, :])
-    moments = _of_pairs(_moments(mine), _moments(theirs))
+    index = (0, 0) if len(of_rows) == len(of_columns) == 1 else (rows[:, None], columns[None, :])
+    moments = _pair_moments(_moments(of_rows), _moments(of_columns))
     return PairNoises((len(rows), len(columns)), index, *moments, exact, _shared_noises(left, right))
 
 
@@ -212,28 +235,25 @@ def scaled_pair_noises(left: Sketches, right: Sketches, factors: tuple[Floats, F
     moments: list[Moments] = []
     for side, factor in zip((left, right), factors, strict=True):
         classes, noises = noise_classes(side.noises)
-        k2, k4, step = (each[classes] for each in _moments(noises))
+        k2, k4, step = (moment[classes] for moment in _moments(noises))
         moments.append((k2 * factor**2, k4 * factor**4, step * factor**2))
     shape = len(factors[0]), len(factors[1])
-    return PairNoises(shape, (...,), *_of_pairs(*moments), {}, _shared_noises(left, right, factors))
+    return PairNoises(shape, (...,), *_pair_moments(*moments), {}, _shared_noises(left, right, factors))
 
 
-def _of_pairs(mine: Moments, theirs: Moments) -> Moments:
+def _pair_moments(left: Moments, right: Moments) -> Moments:
     """κ₂, κ₄ and the squared step of all pairs of two lists of independent noises."""
-    combine = (np.add, np.add, np.maximum)
-    k2, k4, step = (ufunc.outer(a, b) for ufunc, a, b in zip(combine, mine, theirs, strict=True))
-    return k2, k4, step
+    k2, k4 = (np.add.outer(left[number], right[number]) for number in (0, 1))
+    return k2, k4, np.maximum.outer(left[2], right[2])
 
 
 def _may_have_one_law(left: Sequence[PairNoise], right: Sequence[PairNoise]) -> Iterator[tuple[int, int]]:
     """The pairs of classes whose first noises have one law, or of which one has no noise."""
-    mine, theirs = (
-        [noise.components[0].law if noise.components else None for noise in side] for side in (left, right)
-    )
     columns: dict[Law | None, list[int]] = {}
-    for j, law in enumerate(theirs):
-        columns.setdefault(law, []).append(j)
-    for i, law in enumerate(mine):
+    for j, noise in enumerate(right):
+        columns.setdefault(noise.first_law, []).append(j)
+    for i, noise in enumerate(left):
+        law = noise.first_law
         same = [*columns.get(None, []), *columns.get(law, [])] if law else range(len(right))
         yield from ((i, j) for j in same)
 
@@ -241,7 +261,7 @@ def _may_have_one_law(left: Sequence[PairNoise], right: Sequence[PairNoise]) -> 
 def noise_classes(noises: Noises) -> tuple[NDArray[np.int64], list[PairNoise]]:
     """For each row the number of its class, and the noise of each class."""
     classes, terms = noises.classes
-    return classes, [PairNoise.of(each) for each in terms]
+    return classes, [PairNoise.of(row) for row in terms]
 
 
 def _shared_noises(
@@ -251,19 +271,19 @@ def _shared_noises(
     i, j = left.noises.shared_pairs(right.noises)
     if not len(i):
         return None
-    mine, theirs = left.noises.take(i), right.noises.take(j)
+    first, second = left.noises.take(i), right.noises.take(j)
     if factors is not None:
-        mine, theirs = mine.times(factors[0][i]), theirs.times(factors[1][j])
-    return (i, j), PairNoises.of_rows(mine.plus(theirs, -1.0))
+        first, second = first.times(factors[0][i]), second.times(factors[1][j])
+    return (i, j), PairNoises.of_rows(first.plus(second, -1.0))
 
 
 def shared_cumulants(left: Sketches, right: Sketches) -> tuple[Floats, Floats]:
     """Σαβκ₂ and Σα²β²κ₄ over the noises that both rows have, in integer units."""
     second, fourth = np.zeros((2, len(left), len(right)))
     k2, k4, _ = _moments([PairNoise.of([(protocol, 1.0)]) for protocol, _ in left.noises.releases])
-    mine, theirs = left.noises.shared_terms(right.noises)
-    numbers, pairs = left.noises.numbers[mine], (left.noises.rows[mine], right.noises.rows[theirs])
-    products = left.noises.coefficients[mine] * right.noises.coefficients[theirs]
+    i, j = left.noises.shared_terms(right.noises)
+    numbers, pairs = left.noises.numbers[i], (left.noises.rows[i], right.noises.rows[j])
+    products = left.noises.coefficients[i] * right.noises.coefficients[j]
     np.add.at(second, pairs, products * k2[numbers])
     np.add.at(fourth, pairs, products**2 * k4[numbers])
     return second, fourth

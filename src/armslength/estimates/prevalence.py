@@ -13,6 +13,7 @@ from scipy.special import ndtr
 
 from armslength.errors import ParameterError
 from armslength.estimates.pair_noise import Floats
+from armslength.estimates.shape_law import bisect
 from armslength.laws import DiscreteLaplace, Law
 from armslength.sketches.sketches import Sketches
 
@@ -77,9 +78,9 @@ class Prevalence:
         below, above = self.quantiles(_NODES, tail)
         middle = _NODES * self.people
         # Where several prevalences are just possible, the outermost one counts.
-        most = np.maximum.accumulate(middle + above + _LATTICE)
-        least = np.minimum.accumulate((middle - below - _LATTICE)[::-1])[::-1]
-        return self.counts / self.people, self._inverse(most), self._inverse(least)
+        largest = np.maximum.accumulate(middle + above + _LATTICE)
+        smallest = np.minimum.accumulate((middle - below - _LATTICE)[::-1])[::-1]
+        return self.counts / self.people, self._inverse(largest), self._inverse(smallest)
 
     def _inverse(self, curve: Floats) -> Floats:
         """The prevalences at which a rising curve over the nodes is at the counts; a straight line beyond both ends."""
@@ -93,13 +94,12 @@ class Prevalence:
         variance = sum(often * law.second_moment for law, often in self.laws)
         # A Laplace noise has no larger tilts; 20 standard deviations out, every tail is small enough.
         tilts = [1 / scale for scale in scales] or [20 / max(np.sqrt(variance), 1e-6)]
-        most = min([_LARGEST_TILT, *tilts])
+        largest = min([_LARGEST_TILT, *tilts])
         sign = np.array([[-1.0], [1.0]])
-        low, high = np.zeros((2, len(p))), np.full((2, len(p)), most * (1 - 2.0**-40))
-        for _ in range(_HALVINGS):
-            s = (low + high) / 2
-            is_rare = _upper_tail(s, *self._cumulants(sign * s, p)) < tail
-            low, high = np.where(is_rare, low, s), np.where(is_rare, s, high)
+        low, high = np.zeros((2, len(p))), np.full((2, len(p)), largest * (1 - 2.0**-40))
+        _, high = bisect(
+            lambda s: ~(_upper_tail(s, *self._cumulants(sign * s, p)) < tail), low, high, _HALVINGS
+        )
         below, above = sign * self._cumulants(sign * high, p)[1]
         return below, above
 

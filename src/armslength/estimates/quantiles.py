@@ -3,8 +3,9 @@
 Exact at D = 0, where s is 0. Elsewhere a k-fold convolution on a lattice, by the fast Fourier transform.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,10 @@ from numpy.typing import NDArray
 from scipy import fft
 from scipy.special import gammaincinv, ndtr
 
-from armslength.estimates.pair_noise import PairNoise
+from armslength.estimates.pair_noise import Floats, PairNoise
+
+Quantiles = tuple[NDArray[Any], NDArray[Any]]  # (upper, lower), in standard deviations
+SumLaw = Callable[[Floats], Quantiles]  # from normal deviates to quantiles of the same tails
 
 LARGEST_DEVIATE = 7.0  # tails of 1e-12: below that the transform's own rounding shows
 _DEVIATES = np.linspace(0.0, LARGEST_DEVIATE, 113)
@@ -32,12 +36,10 @@ class EstimateQuantiles:
 
     noise: PairNoise
     coordinates: int
-    upper: NDArray[np.float64]
-    lower: NDArray[np.float64]
+    upper: Floats
+    lower: Floats
 
-    def at(
-        self, share: NDArray[np.float64], deviate: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def at(self, share: Floats, deviate: float) -> Quantiles:
         """(upper, lower) where s has this share of a coordinate's variance; never narrower than normal."""
         tables = self.upper, self.lower
         above, below = (np.array([np.interp(deviate, _DEVIATES, row) for row in table]) for table in tables)
@@ -53,11 +55,11 @@ def estimate_quantiles(noise: PairNoise, coordinates: int) -> EstimateQuantiles:
     far = _chi_square_row(coordinates)
     rows = [far] * len(_RATIOS)
     if noise.components:
-        null = _null_law(noise, coordinates).quantiles(_DEVIATES)
+        null = _null_law(noise, coordinates)(_DEVIATES)
         # Where noise is so rare and large that no lattice fits it and s: the wider of the two ends.
         wider = np.maximum(null[0], far[0]), np.maximum(null[1], far[1])
         laws = [_lattice_law(noise, coordinates, ratio) for ratio in _RATIOS[1:-1]]
-        rows = [null, *(wider if law is None else law.quantiles(_DEVIATES) for law in laws), far]
+        rows = [null, *(wider if law is None else law(_DEVIATES) for law in laws), far]
     upper, lower = (np.array([row[end] for row in rows]) for end in (0, 1))
     return EstimateQuantiles(noise, coordinates, upper, lower)
 
@@ -65,11 +67,11 @@ def estimate_quantiles(noise: PairNoise, coordinates: int) -> EstimateQuantiles:
 @lru_cache(maxsize=256)
 def null_quantile(noise: PairNoise, coordinates: int, deviate: float) -> float:
     """The exact upper quantile at D = 0, in standard deviations."""
-    return float(_null_law(noise, coordinates).quantiles(np.array([deviate]))[0][0])
+    return float(_null_law(noise, coordinates)(np.array([deviate]))[0][0])
 
 
 @lru_cache(maxsize=4)
-def _null_law(noise: PairNoise, coordinates: int) -> "_LatticeLaw | _ManyCoordinates":
+def _null_law(noise: PairNoise, coordinates: int) -> SumLaw:
     law = _lattice_law(noise, coordinates, 0.0)
     if law is None:
         raise AssertionError("at D = 0 there is always a lattice")
@@ -82,7 +84,7 @@ def chi_square_quantile(degrees: int, deviate: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def _chi_square_row(coordinates: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _chi_square_row(coordinates: int) -> Quantiles:
     """Without noise: the chi-square law with k degrees of freedom."""
     tails = ndtr(-_DEVIATES)
     mean, deviation = coordinates, np.sqrt(2 * coordinates)
@@ -92,37 +94,26 @@ def _chi_square_row(coordinates: int) -> tuple[NDArray[np.float64], NDArray[np.f
     return upper, lower
 
 
-@dataclass(frozen=True)
-class _LatticeLaw:
-    """The law of a sum on 0, 1, 2, … lattice steps."""
+def _lattice_quantiles(
+    from_above: Floats, from_below: Floats, mean: float, deviation: float, deviates: Floats
+) -> Quantiles:
+    """(upper, lower) of a law on 0, 1, 2, … lattice steps, by P(sum ≥ value) and P(sum ≤ value).
 
-    from_above: NDArray[np.float64]  # P(sum ≥ value)
-    from_below: NDArray[np.float64]  # P(sum ≤ value)
-    mean: float
-    deviation: float
-
-    def quantiles(self, deviates: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """(upper, lower), half a step outside of the last value that is not rare, so that no rounding decides."""
-        tails = ndtr(-deviates)
-        first_rare = len(self.from_above) - np.searchsorted(self.from_above[::-1], tails, side="right")
-        first_common = np.searchsorted(self.from_below, tails, side="right")
-        upper = (first_rare - 0.5 - self.mean) / self.deviation
-        return upper, (self.mean - (first_common - 0.5)) / self.deviation
+    They are half a step outside of the last value that is not rare, so that no rounding decides.
+    """
+    tails = ndtr(-deviates)
+    first_rare = len(from_above) - np.searchsorted(from_above[::-1], tails, side="right")
+    first_common = np.searchsorted(from_below, tails, side="right")
+    return (first_rare - 0.5 - mean) / deviation, (mean - (first_common - 0.5)) / deviation
 
 
-@dataclass(frozen=True)
-class _ManyCoordinates:
-    """A sum over so many coordinates that its skewness says all: Cornish and Fisher's first term."""
-
-    skewness: float
-
-    def quantiles(self, deviates: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """(upper, lower)."""
-        bend = (deviates**2 - 1) * self.skewness / 6
-        return deviates + bend, deviates - bend
+def _skewed_quantiles(skewness: float, deviates: Floats) -> Quantiles:
+    """(upper, lower) of a sum over so many coordinates that its skewness says all: Cornish and Fisher's first term."""
+    bend = (deviates**2 - 1) * skewness / 6
+    return deviates + bend, deviates - bend
 
 
-def _lattice_law(noise: PairNoise, coordinates: int, ratio: float) -> _LatticeLaw | _ManyCoordinates | None:
+def _lattice_law(noise: PairNoise, coordinates: int, ratio: float) -> SumLaw | None:
     """The k-fold convolution of the law of (s+N)²; None if no lattice of bearable size is fine enough."""
     magnitudes = _magnitudes(noise, coordinates, ratio)
     if magnitudes is None:
@@ -132,17 +123,17 @@ def _lattice_law(noise: PairNoise, coordinates: int, ratio: float) -> _LatticeLa
     variance = float(magnitudes @ (values - mean) ** 2)
     if variance == 0:  # noise that is 0 to all digits: any other sum is rare
         tiny = float(np.sqrt(coordinates * max(noise.cumulants.k4, 1e-300)))
-        return _LatticeLaw(np.array([1.0, 0.0]), np.array([1.0, 1.0]), 0.0, tiny)
+        return partial(_lattice_quantiles, np.array([1.0, 0.0]), np.array([1.0, 1.0]), 0.0, tiny)
     if coordinates > _MANY:
         third = float(magnitudes @ (values - mean) ** 3)
-        return _ManyCoordinates(third / variance**1.5 / np.sqrt(coordinates))
+        return partial(_skewed_quantiles, third / variance**1.5 / np.sqrt(coordinates))
     total_mean, deviation = coordinates * mean, float(np.sqrt(coordinates * variance))
     squares = np.zeros((len(magnitudes) - 1) ** 2 + 1)
     squares[np.arange(len(magnitudes)) ** 2] = magnitudes
     # What lies beyond comes back at 0: it takes two coordinates, one of them as far out as any can be.
     length = fft.next_fast_len(int(total_mean + 14 * deviation) + len(squares), real=True)
     pmf = np.maximum(fft.irfft(_power(fft.rfft(squares, length), coordinates), length), 0.0)
-    return _LatticeLaw(np.cumsum(pmf[::-1])[::-1], np.cumsum(pmf), total_mean, deviation)
+    return partial(_lattice_quantiles, np.cumsum(pmf[::-1])[::-1], np.cumsum(pmf), total_mean, deviation)
 
 
 def _power(transform: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:
@@ -154,7 +145,7 @@ def _power(transform: NDArray[np.complex128], exponent: int) -> NDArray[np.compl
     return result
 
 
-def _magnitudes(noise: PairNoise, coordinates: int, ratio: float) -> NDArray[np.float64] | None:
+def _magnitudes(noise: PairNoise, coordinates: int, ratio: float) -> Floats | None:
     """The law of |s+N| on a lattice as fine as the budget allows; None if that is too coarse."""
     deviation = float(np.sqrt(noise.cumulants.k2 * (1 + ratio)))
     is_fine = ratio == 0 and (noise.is_exact or coordinates > _COARSE_COORDINATES)
@@ -163,17 +154,12 @@ def _magnitudes(noise: PairNoise, coordinates: int, ratio: float) -> NDArray[np.
     # The sum reaches to about k·T² + M²: T lattice steps to a standard deviation, M to the far tail.
     counted = min(coordinates, _MANY)
     finest = np.sqrt(budget / (counted + 60 * np.sqrt(counted) + (farthest / deviation) ** 2))
-    unit = min(part.coefficient for part in noise.components)
-    # Whether all noises lie on one lattice.
-    is_whole = all(part.dropped_bits == 0 and (part.coefficient / unit) % 1 == 0 for part in noise.components)
-    if ratio == 0 and is_whole and deviation / unit <= max(finest, 1.0):
-        step = unit
-    elif finest < _COARSEST:
-        if ratio > 0:
-            return None
-        step = unit  # rare and large: N itself is a lattice, and a short one
-    else:
-        step = deviation / finest
+    unit = noise.unit
+    if ratio > 0 and finest < _COARSEST:
+        return None
+    # Noise that is rare and large is itself on a lattice, and a short one.
+    is_own = ratio == 0 and noise.is_on_lattice and deviation / unit <= max(finest, 1.0)
+    step = unit if is_own or finest < _COARSEST else deviation / finest
     pmf = noise_pmf(noise, step)
     if ratio > 0:
         spread = np.sqrt(ratio * noise.cumulants.k2)
@@ -183,7 +169,7 @@ def _magnitudes(noise: PairNoise, coordinates: int, ratio: float) -> NDArray[np.
     return np.asarray(magnitudes / magnitudes.sum())
 
 
-def noise_pmf(noise: PairNoise, step: float) -> NDArray[np.float64]:
+def noise_pmf(noise: PairNoise, step: float) -> Floats:
     """The symmetric law of the noise on the lattice of whole steps."""
     pmf = np.ones(1)
     for part in noise.components:
@@ -197,8 +183,8 @@ def noise_pmf(noise: PairNoise, step: float) -> NDArray[np.float64]:
 
 def _edges(step: float, reach: float) -> NDArray[Any]:
     """The ends of the intervals that round to −M, …, M steps, where M steps cover the reach."""
-    most = int(np.ceil(reach / step)) + 1
-    return np.asarray((np.arange(-most, most + 2) - 0.5) * step)
+    steps = int(np.ceil(reach / step)) + 1
+    return np.asarray((np.arange(-steps, steps + 2) - 0.5) * step)
 
 
 def _trimmed(pmf: NDArray[Any]) -> NDArray[Any]:

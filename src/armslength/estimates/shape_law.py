@@ -5,6 +5,7 @@ as they are? About the *populations*: how far apart are the shapes of the larger
 independent random sample of theirs? docs/reference/populations.md has the formulas, by the same numbers, and simulations.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -35,9 +36,7 @@ class ShapeRows:
     k6: Floats
     total_error: Floats  # Var(noise of T̂)/T̂²
     top: Floats  # at least the largest share of an item
-    mix: (
-        Floats  # π², the squared norm of what is asked about: of the population, or of the counts; at least 0
-    )
+    mix: Floats  # π², the squared norm of what is asked about, the population or the counts; at least 0
     people: Floats  # T̂; less for sums of rows that may share people
     items: Floats  # m: the most items of one person; 0 for a question about the counts
     chance: Floats  # (4) τ⁺: the most that sampling adds to ‖p̂‖²
@@ -88,18 +87,18 @@ class ShapeRows:
         """The rows times numbers that are taken as known."""
         squared, size = factor**2, np.abs(factor)
         return ShapeRows(
-            self.values * factor[:, None],
-            self.norm * squared,
-            self.k2 * squared,
-            self.k4 * squared**2,
-            self.k6 * squared**3,
-            np.zeros(len(factor)),
-            self.top * size,
-            self.mix * squared,
-            self.people / size,
-            np.where(self.items == 1, _SCALED_ITEM, self.items),
-            self.chance * squared,
-            self.extra * size,
+            values=self.values * factor[:, None],
+            norm=self.norm * squared,
+            k2=self.k2 * squared,
+            k4=self.k4 * squared**2,
+            k6=self.k6 * squared**3,
+            total_error=np.zeros(len(factor)),
+            top=self.top * size,
+            mix=self.mix * squared,
+            people=self.people / size,
+            items=np.where(self.items == 1, _SCALED_ITEM, self.items),
+            chance=self.chance * squared,
+            extra=self.extra * size,
         )
 
     def nothing(self) -> "ShapeRows":
@@ -120,13 +119,7 @@ class ShapeLaw:
     curve: VarianceCurve  # of the sketch
 
     @classmethod
-    def of(
-        cls,
-        rows: ShapeRows,
-        columns: ShapeRows,
-        curve: VarianceCurve,
-        root: float | None,
-    ) -> "ShapeLaw":
+    def of(cls, rows: ShapeRows, columns: ShapeRows, curve: VarianceCurve, root: float | None) -> "ShapeLaw":
         """The law of all pairs; `root` is as for `ShapeRows.of`."""
         p, q = rows.values, columns.values
         linear = np.full((len(p), len(q)), np.inf)
@@ -144,8 +137,7 @@ class ShapeLaw:
     @property
     def value(self) -> Floats:
         """(2) and (3): D̂, unbiased to second order in the totals' errors, less the most that chance can add."""
-        (x, vx), (y, vy) = self._pair("norm", "total_error")
-        tx, ty = (each[0] for each in self._pair("chance"))
+        (x, vx, tx), (y, vy, ty) = self._pair("norm", "total_error", "chance")
         value: Floats = x * (1 - 3 * vx) + y * (1 - 3 * vy) - 2 * self.inner * (1 - vx - vy)
         return value - tx * (1 - vx) - ty * (1 - vy)
 
@@ -211,7 +203,7 @@ class ShapeLaw:
             )
             for side in (self.rows, self.columns)
         )
-        curve = VarianceCurve(self.curve.a, self.curve.b * ratio**2, self.curve.c * ratio**4)
+        curve = replace(self.curve, b=self.curve.b * ratio**2, c=self.curve.c * ratio**4)
         other = replace(self, rows=rows, columns=columns, curve=curve)
         return self.value > other.limits(np.zeros_like(self.inner), tail)[1]
 
@@ -227,29 +219,20 @@ class ShapeLaw:
         The lower end is the smallest D with D̂ ≤ D + q⁺√V(D), the upper end the largest with D̂ ≥ D − q⁻√V(D).
         """
         lower, upper = np.empty_like(self.inner), np.empty_like(self.inner)
-        step = max(
-            1, _PAIRS_AT_ONCE // max(1, self.inner.shape[1])
-        )  # so that they stay in the processor's cache
+        step = max(1, _PAIRS_AT_ONCE // max(1, self.inner.shape[1]))  # that a processor's cache holds
         for start in range(0, len(lower), step):
-            part = self._part(slice(start, start + step))
-            lower[start : start + step] = part.lower_ends(part.value, tail)
-            upper[start : start + step] = part.upper_ends(np.maximum(part.highest_value, 0.0), tail)
+            rows = slice(start, start + step)
+            part = self._part(rows)
+            lower[rows] = part.lower_ends(part.value, tail)
+            upper[rows] = part.upper_ends(np.maximum(part.highest_value, 0.0), tail)
         return lower, upper
 
     def _part(self, rows: slice) -> "ShapeLaw":
         """The law of some rows with all columns."""
-        curve = self.curve
-        b, c = (np.broadcast_to(each, self.inner.shape)[rows] for each in (curve.b, curve.c))
-        names = self.rows.__dataclass_fields__
-        part = ShapeRows(**{name: getattr(self.rows, name)[rows] for name in names})
-        return ShapeLaw(
-            part,
-            self.columns,
-            self.inner[rows],
-            self.linear[rows],
-            self.coordinates,
-            VarianceCurve(curve.a, b, c),
-        )
+        b, c = (np.broadcast_to(each, self.inner.shape)[rows] for each in (self.curve.b, self.curve.c))
+        part = ShapeRows(**{name: values[rows] for name, values in vars(self.rows).items()})
+        curve = replace(self.curve, b=b, c=c)
+        return replace(self, rows=part, inner=self.inner[rows], linear=self.linear[rows], curve=curve)
 
     def limits(self, d: Floats, tail: float) -> tuple[Floats, Floats]:
         """(9) D − q⁻√V and D + q⁺√V."""
@@ -264,10 +247,7 @@ class ShapeLaw:
         """The smallest D with value ≤ D + q⁺√V(D)."""
         low, high = np.zeros_like(value), np.maximum(value, 0.0)  # at `high` the estimate is not too large
         is_zero = value <= self.limits(low, tail)[1]
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            is_too_large = value > self.limits(middle, tail)[1]
-            low, high = np.where(is_too_large, middle, low), np.where(is_too_large, high, middle)
+        low, _ = bisect(lambda d: value > self.limits(d, tail)[1], low, high, _HALVINGS)
         return np.where(is_zero, 0.0, low)
 
     def upper_ends(self, value: Floats, tail: float) -> Floats:
@@ -278,10 +258,7 @@ class ShapeLaw:
             if not is_open.any():
                 break
             low, high = np.where(is_open, high, low), np.where(is_open, 2 * high, high)
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            is_possible = self.limits(middle, tail)[0] <= value
-            low, high = np.where(is_possible, middle, low), np.where(is_possible, high, middle)
+        _, high = bisect(lambda d: self.limits(d, tail)[0] <= value, low, high, _HALVINGS)
         return np.where(is_open, np.inf, high)
 
     def _pair(self, *names: str) -> tuple[tuple[Floats, ...], tuple[Floats, ...]]:
@@ -290,6 +267,17 @@ class ShapeLaw:
             tuple(getattr(self.rows, name)[:, None] for name in names),
             tuple(getattr(self.columns, name)[None, :] for name in names),
         )
+
+
+def bisect(
+    is_below: Callable[[Floats], NDArray[np.bool_]], low: Floats, high: Floats, halvings: int
+) -> tuple[Floats, Floats]:
+    """Both ends of what is left, for each number, of the range from low, which is below, to high."""
+    for _ in range(halvings):
+        middle = (low + high) / 2
+        below = is_below(middle)
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return low, high
 
 
 @lru_cache(maxsize=64)
@@ -305,11 +293,7 @@ def _pearson_quantiles(tail: float) -> tuple[Floats, Floats]:
 def _normal_laplace_quantiles(tail: float) -> Floats:
     """The same for a normal plus a Laplace noise, by the share of the Laplace noise in the variance."""
     low, high = np.zeros(len(_SHARES)), np.full(len(_SHARES), 60.0)
-    for _ in range(60):
-        middle = (low + high) / 2
-        is_rare = _normal_laplace_tail(_SHARES, middle) < tail
-        low, high = np.where(is_rare, low, middle), np.where(is_rare, middle, high)
-    return high
+    return bisect(lambda x: _normal_laplace_tail(_SHARES, x) >= tail, low, high, 60)[1]
 
 
 def _normal_laplace_tail(share: Floats, x: Floats) -> Floats:

@@ -5,6 +5,7 @@ estimates is in `shape_law`. Where totals are too coarse for it, and for guarant
 intervals of totals, norms and distances allow (proof: docs/reference/answers.md).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -25,8 +26,8 @@ from armslength.estimates.distances import (
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import METHODS, Bounds, Level, Rule
 from armslength.estimates.pair_noise import Floats, noise_classes, scaled_pair_noises
-from armslength.estimates.shape_law import ShapeLaw, ShapeRows
-from armslength.estimates.variance import ErrorModel, VarianceCurve
+from armslength.estimates.shape_law import ShapeLaw, ShapeRows, bisect
+from armslength.estimates.variance import ErrorModel
 from armslength.laws import Cumulants, DiscreteLaplace
 from armslength.sketches.sketches import Sketches
 
@@ -39,7 +40,6 @@ ALIKE = 0.95  # the cosine from which on two mixes are called alike
 COARSE = 0.15  # relative error of a total at the level asked for, above which its law is not used
 _DOMINANT = 0.25  # share of the totals in the variance, above which coarse totals matter
 _DOUBTFUL = 0.0005  # how often a total that is said to be above 0 may be 0
-_MOST_NAMED = 5
 # Shares of the error: most to the distance, which needs it most; a twentieth to each row's norm and total.
 _TO_DISTANCE, _TO_NORM, _TO_TOTAL = 0.8, 0.05, 0.05
 _TO_COSINE, _TO_LENGTH = 0.8, 0.1
@@ -62,14 +62,18 @@ def squared_shape_distances(
     a: Sketches, b: Sketches | None = None, *, beyond_chance: bool = False
 ) -> Estimate:
     """‖x/Tx − y/Ty‖² for all pairs of rows; the arguments are those of `shape_distances`."""
-    left, right = checked_pair(a, b)
-    shapes = _Shapes(left, right, beyond_chance=beyond_chance)
-    law = shapes.law()
-    rule = Shape(law, shapes.box, shapes.shared)
+    shapes = _Shapes(a, b, beyond_chance=beyond_chance)
+    divided = [
+        Rows((part.values + part.offsets[:, None]) / side.total[:, None], np.zeros(len(part)))
+        for side, part in zip(shapes.sides, shapes.sketches, strict=True)
+    ]
+    squares = debiased_squares(shapes.model, divided[0], divided[1], shapes.noises)
+    curve = shapes.model.variance_curve(shapes.noises.cumulants)
+    law = ShapeLaw.of(*shapes.rows, curve, shapes.root)
     value = law.value
-    value[shapes.shared] = shapes.box.divided.value[shapes.shared]
-    quantity = f"squared shape distances{' beyond chance' if beyond_chance else ''}"
-    return pair_estimate(quantity, value, (left, right), rule, within=b is None, note=shapes.note())
+    value[shapes.shared] = squares[shapes.shared]
+    rule = Shape(law, Pair(shapes.model, shapes.noises, squares), shapes.sides, shapes.shared)
+    return shapes.estimate("squared shape distances", value, rule)
 
 
 def shape_cosines(a: Sketches, b: Sketches | None = None, *, beyond_chance: bool = False) -> Estimate:
@@ -77,110 +81,78 @@ def shape_cosines(a: Sketches, b: Sketches | None = None, *, beyond_chance: bool
 
     The arguments are those of `shape_distances`. The interval is approximate, and wide rather than narrow.
     """
-    left, right = checked_pair(a, b)
-    shapes = _Shapes(left, right, beyond_chance=beyond_chance)
-    squares = [side.norm - side.chance for side in shapes.sides]
-    # Nothing is known of the cosine where noise and chance could be all of a row's length.
-    has_length = np.logical_and.outer(squares[0] > 0, squares[1] > 0)
+    shapes = _Shapes(a, b, beyond_chance=beyond_chance)
+    squares = [rows.norm - rows.chance for rows in shapes.rows]
     lengths = [np.sqrt(np.where(square > 0, square, 1.0)) for square in squares]
-    law, opposite = (shapes.law([1 / lengths[0], sign / lengths[1]]) for sign in (1, -1))
-    norms = tuple(shapes.norm_law(side, length) for side, length in zip(shapes.sides, lengths, strict=True))
-    least = 0.0 if beyond_chance else -1.0  # nobody is counted less than 0 times
-    value = np.clip(law.inner, least, 1.0)
-    value[~has_length] = np.nan
+    p, q = (rows.scaled(1 / length) for rows, length in zip(shapes.rows, lengths, strict=True))
+    law, opposite = shapes.law(p, q), shapes.law(p, q.scaled(-np.ones(len(q.norm))))
+    norms = [shapes.law(side, side.nothing()) for side in (p, q)]
+    value = np.clip(law.inner, 0.0 if beyond_chance else -1.0, 1.0)  # nobody is counted less than 0 times
+    # Nothing is known of the cosine where noise and chance could be all of a row's length.
+    value[~np.logical_and.outer(squares[0] > 0, squares[1] > 0)] = np.nan
     value[shapes.shared] = np.where(shapes.is_equal, 1.0, np.nan)
-    rule = Likeness(value, law, opposite, norms[0], norms[1], shapes.shared, shapes.is_equal, shapes.totals)
-    quantity = f"shape cosines{' beyond chance' if beyond_chance else ''}"
-    return pair_estimate(quantity, value, (left, right), rule, within=b is None, note=shapes.note())
+    rule = Likeness(value, law, opposite, norms[0], norms[1], shapes.shared, shapes.is_equal, shapes.sides)
+    return shapes.estimate("shape cosines", value, rule)
 
 
 class _Shapes:
     """Two sides whose shapes are compared."""
 
-    def __init__(self, left: Sketches, right: Sketches, *, beyond_chance: bool) -> None:
+    def __init__(self, a: Sketches, b: Sketches | None, *, beyond_chance: bool) -> None:
+        left, right = self.sketches = checked_pair(a, b)
+        self.within, self.beyond_chance = b is None, beyond_chance
         self.model = ErrorModel.of(left.protocols[0])
         entries = left.transform.column_entries
         self.root = None if entries is None else float(np.sqrt(entries))
-        self.labels = (left.labels, right.labels)
-        self.beyond_chance = beyond_chance
-        mine = _Side.of(left)
-        theirs = mine if right is left else _Side.of(right)
-        self.totals = (mine, theirs)
-        rows = self._rows(left, mine)
-        self.sides = (rows, rows if right is left else self._rows(right, theirs))
-        noises = scaled_pair_noises(left, right, (1 / mine.total, 1 / theirs.total))
-        divided = [
-            Rows((part.values + part.offsets[:, None]) / side.total[:, None], np.zeros(len(part)))
-            for side, part in zip(self.totals, (left, right), strict=True)
-        ]
-        value = debiased_squares(self.model, divided[0], divided[1], noises)
-        self.box = Box(Pair(self.model, noises, value), mine, theirs)
+        different = (left,) if right is left else (left, right)
+        sides = [_Side.of(part) for part in different]
+        rows = [self._rows(part, side) for part, side in zip(different, sides, strict=True)]
+        self.sides, self.rows = (sides[0], sides[-1]), (rows[0], rows[-1])
+        self.noises = scaled_pair_noises(left, right, (1 / sides[0].total, 1 / sides[-1].total))
         none = np.zeros(0, dtype=np.int64)
-        self.shared = (none, none) if noises.shared is None else noises.shared[0]
         # A row against itself has no noise left; rows that share some of their noise are compared by the box.
-        self.is_equal = (
-            np.zeros(0, dtype=np.bool_)
-            if noises.shared is None
-            else noises.shared[1].k2[noises.shared[1].index] == 0
-        )
+        self.shared, self.is_equal = (none, none), np.zeros(0, dtype=np.bool_)
+        if self.noises.shared is not None:
+            self.shared, merged = self.noises.shared
+            self.is_equal = merged.each("k2") == 0
         if beyond_chance and not self.is_equal.all():
             raise ParameterError(
                 "beyond_chance must have rows that share no release, got two that do; compare them with beyond_chance=False"
             )
-        self.curve = self.model.variance_curve(noises.cumulants)
 
     def _rows(self, sketches: Sketches, side: "_Side") -> ShapeRows:
         unit = self.model.unit
         classes, noises = noise_classes(sketches.noises)
-        sixth = [
-            sum(part.coefficient**6 * part.law.higher_cumulants[0] for part in noise.components)
-            for noise in noises
-        ]
-        k2, k4 = (
-            np.array([getattr(noise.cumulants, name) for noise in noises])[classes] for name in ("k2", "k4")
-        )
-        noise = unit * k2, unit**2 * k4, unit**3 * np.array(sixth)[classes]
+        cumulants = [(noise.cumulants.k2, noise.cumulants.k4, noise.sixth_cumulant) for noise in noises]
+        k2, k4, k6 = np.array(cumulants).reshape(-1, 3)[classes].T
+        noise = unit * k2, unit**2 * k4, unit**3 * k6
         values = np.sqrt(unit) * (sketches.values + sketches.offsets[:, None])
         error = side.totals.variance
         rows = ShapeRows.of(values, side.total, noise, self.model.bias * unit * k2, error, self.root)
         return rows.sampled(*people_of(sketches, side.total)) if self.beyond_chance else rows
 
-    def law(self, factors: list[Floats] | None = None) -> ShapeLaw:
-        """The law of squared distances, or of those of rows times factors."""
-        rows, columns = self.sides
-        curve = self.curve
-        if factors is not None:
-            rows, columns = rows.scaled(factors[0]), columns.scaled(factors[1])
-            curve = self._curve(rows, columns)
+    def law(self, rows: ShapeRows, columns: ShapeRows) -> ShapeLaw:
+        """The law of squared distances of these rows, which may be scaled."""
+        k2, k4 = (np.add.outer(getattr(rows, name), getattr(columns, name)) for name in ("k2", "k4"))
+        curve = self.model.variance_curve(Cumulants(k2 / self.model.unit, k4 / self.model.unit**2))
         return ShapeLaw.of(rows, columns, curve, self.root)
 
-    def norm_law(self, side: ShapeRows, length: Floats) -> ShapeLaw:
-        """The law of squared lengths: of distances to nothing."""
-        rows, nothing = side.scaled(1 / length), side.nothing()
-        return ShapeLaw.of(rows, nothing, self._curve(rows, nothing), self.root)
-
-    def _curve(self, rows: ShapeRows, columns: ShapeRows) -> VarianceCurve:
-        k2, k4 = (np.add.outer(getattr(rows, name), getattr(columns, name)) for name in ("k2", "k4"))
-        return self.model.variance_curve(Cumulants(k2 / self.model.unit, k4 / self.model.unit**2))
-
-    def note(self) -> str:
-        """What must be known to read the answer."""
-        notes = [question_note(beyond_chance=self.beyond_chance)]
+    def estimate(self, quantity: str, value: Floats, rule: Rule) -> Estimate:
+        """The estimate, with a note on what must be known to read it."""
+        left, right = self.sketches
         level = Level(_DOUBTFUL, METHODS[0])
-        marks = [
-            zip(names, side.totals.is_sure(level), strict=True)
-            for names, side in zip(self.labels, self.totals, strict=True)
-        ]
-        doubtful = list(dict.fromkeys(name for side in marks for name, is_sure in side if not is_sure))
-        if doubtful:
-            some = ", ".join(doubtful[:_MOST_NAMED]) + (", …" if len(doubtful) > _MOST_NAMED else "")
-            notes.append(f"nothing is said of {some}: the total may be 0")
-        return "; ".join(notes)
+        is_doubtful = ~np.concatenate([side.totals.is_positive(level) for side in self.sides])
+        doubtful = some_labels((*left.labels, *right.labels), is_doubtful)
+        note = POPULATIONS_NOTE if self.beyond_chance else COUNTS_NOTE
+        note += f"; nothing is said of {doubtful}: the total may be 0" if doubtful else ""
+        quantity += " beyond chance" if self.beyond_chance else ""
+        return pair_estimate(quantity, value, self.sketches, rule, within=self.within, note=note)
 
 
-def question_note(*, beyond_chance: bool) -> str:
-    """Which question an answer about shapes is for, and what it assumes."""
-    return POPULATIONS_NOTE if beyond_chance else COUNTS_NOTE
+def some_labels(labels: Sequence[str], is_chosen: NDArray[np.bool_]) -> str:
+    """The first five of the chosen labels, each once, separated by commas."""
+    names = list(dict.fromkeys(labels[row] for row in np.flatnonzero(is_chosen).tolist()))
+    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
 
 
 def people_of(sketches: Sketches, total: Floats) -> tuple[Floats, Floats]:
@@ -196,22 +168,20 @@ def people_of(sketches: Sketches, total: Floats) -> tuple[Floats, Floats]:
             "beyond_chance must have released rows, or sums of them, of event tables that count people, without weights, got others; "
             "ask about the counts instead (beyond_chance=False)"
         )
-    each = np.array([protocol.contribution or 0 for protocol, _ in noises.releases])[noises.numbers]
-    contribution = np.maximum.reduceat(each, noises.starts[:-1]).astype(np.float64)
-    return total / counts, contribution
+    contributions = np.array([protocol.contribution or 0 for protocol, _ in noises.releases])[noises.numbers]
+    return total / counts, np.maximum.reduceat(contributions, noises.starts[:-1]).astype(np.float64)
 
 
-def are_sure(sides: "tuple[_Side, _Side]", level: Level) -> NDArray[np.bool_]:
+def _have_totals(sides: "tuple[_Side, _Side]", level: Level) -> NDArray[np.bool_]:
     """Whether both totals of each pair are above 0, at this level and in any case nearly surely."""
-    tail = min(level.tail, _DOUBTFUL)
-    rows, columns = (side.totals.is_sure(Level(tail, level.method)) for side in sides)
-    sure: NDArray[np.bool_] = np.logical_and.outer(rows, columns)
-    return sure
+    strict = Level(min(level.tail, _DOUBTFUL), level.method)
+    both: NDArray[np.bool_] = np.logical_and.outer(*(side.totals.is_positive(strict) for side in sides))
+    return both
 
 
 def has_sure_total(sketches: Sketches) -> NDArray[np.bool_]:
     """Whether each row's total is above 0: others have no shape."""
-    return _total_rule(sketches).is_sure(Level(_DOUBTFUL, METHODS[0]))
+    return _total_rule(sketches).is_positive(Level(_DOUBTFUL, METHODS[0]))
 
 
 def totals(sketches: Sketches) -> Estimate:
@@ -233,11 +203,11 @@ def _total_rule(sketches: Sketches) -> "Total":
     unit = float(sketches.protocols[0].resolution)
     value = sketches.totals.astype(np.float64) * unit
     terms = list(map(sketches.noises.terms, range(len(sketches))))
-    noises = tuple(
+    noises = [
         tuple((protocol.total_law, abs(factor)) for protocol, factor in row if protocol.total_law is not None)
         for row in terms
-    )
-    return Total(value, noises, unit)
+    ]
+    return Total(value, tuple(noises), unit)
 
 
 @dataclass(frozen=True)
@@ -263,7 +233,7 @@ class Total:
         reach = self.unit * np.array([reaches[row] for row in self.noises])
         return self.value - reach, self.value + reach
 
-    def is_sure(self, level: Level) -> NDArray[np.bool_]:
+    def is_positive(self, level: Level) -> NDArray[np.bool_]:
         """Whether each total is above 0, at this level."""
         return np.asarray(self.interval(level)[0] > 0)
 
@@ -297,7 +267,8 @@ class Shape:
     """The rule of squared distances of shapes."""
 
     law: ShapeLaw
-    box: "Box"
+    divided: Pair  # of rows divided by their released totals
+    sides: tuple[_Side, _Side]
     shared: tuple[NDArray[np.int64], NDArray[np.int64]]  # the pairs that have a noise in common
     variance: None = None
 
@@ -310,23 +281,36 @@ class Shape:
         if level.method == "guaranteed":
             if is_sampled:
                 raise ParameterError("method must be 'asymptotic' beyond chance, got 'guaranteed'")
-            return self.box.interval(level)
+            return self.box(level)
         ends = self.law.interval(level.tail)
-        sides = self.law.rows, self.law.columns
-        errors = [np.sqrt(side.total_error / 2) * -np.log(2 * level.tail) > COARSE for side in sides]
+        rows, columns = self.law.rows, self.law.columns
+        errors = [
+            np.sqrt(side.total_error / 2) * -np.log(2 * level.tail) > COARSE for side in (rows, columns)
+        ]
         coarse = np.logical_or.outer(errors[0], errors[1])
-        is_special = np.equal.outer(sides[0].k2, -sides[1].k2)  # neither has noise
+        is_special = np.equal.outer(rows.k2, -columns.k2)  # neither has noise
         is_special[self.shared] = True
         boxes = [is_special | (coarse & (self._totals_share(end) > _DOMINANT)) for end in ends]
         lower, upper = ends
         if boxes[0].any() or boxes[1].any():
-            least, most = self.box.interval(level)
+            box_lower, box_upper = self.box(level)
             if is_sampled:  # the box knows nothing of chance; a row against itself is 0 in any case
-                least, most = np.zeros_like(least), np.where(most == 0, 0.0, np.inf)
-            lower, upper = np.where(boxes[0], least, lower), np.where(boxes[1], most, upper)
-        is_unknown = ~are_sure((self.box.left, self.box.right), level) & (upper != 0)
+                box_lower, box_upper = np.zeros_like(box_lower), np.where(box_upper == 0, 0.0, np.inf)
+            lower, upper = np.where(boxes[0], box_lower, lower), np.where(boxes[1], box_upper, upper)
+        is_unknown = ~_have_totals(self.sides, level) & (upper != 0)
         lower, upper = np.where(is_unknown, 0.0, lower), np.where(is_unknown, np.inf, upper)
         return np.nan_to_num(lower, nan=0.0, posinf=np.inf), np.nan_to_num(upper, nan=np.inf, posinf=np.inf)
+
+    def box(self, level: Level) -> Bounds:
+        """All that the intervals of totals, norms and distances allow; nothing is known where a total may be 0."""
+        lower, upper = self.divided.interval(level.share(_TO_DISTANCE))
+        norms = _ranges(*(side.squared_norms(level.share(_TO_NORM)) for side in self.sides))
+        ratios = _ranges(*(side.total_ratios(level.share(_TO_TOTAL)) for side in self.sides))
+        # x/T̂x = y/T̂y makes the shapes equal, whatever the true totals are.
+        is_equal = (upper == 0) & ~np.isnan(self.divided.value)
+        lower = np.nan_to_num(_smallest_square(lower, norms, ratios), nan=0.0)
+        upper = np.nan_to_num(_largest_square(upper, norms, ratios), nan=np.inf, posinf=np.inf)
+        return np.where(is_equal, 0.0, lower), np.where(is_equal, 0.0, upper)
 
     def _totals_share(self, end: Floats) -> Floats:
         """The share of the totals in the variance at an end of the intervals."""
@@ -355,12 +339,11 @@ class Likeness:
         """The cosines that both arguments allow; all of them where a length or a total may be 0."""
         if level.method == "guaranteed":
             raise ParameterError("method must be 'asymptotic' for cosines of shapes, got 'guaranteed'")
-        ends = zip(self._by_distance(level.tail / 2), self._by_deviation(level.tail / 2), strict=True)
-        (lower, least), (upper, most) = ends
+        (low, high), (lower, upper) = self._by_distance(level.tail / 2), self._by_deviation(level.tail / 2)
         possible = 0.0 if self.law.rows.items.any() else -1.0
-        lower, upper = np.fmax(np.fmax(lower, least), possible), np.fmin(np.fmin(upper, most), 1.0)
+        lower, upper = np.fmax(np.fmax(low, lower), possible), np.fmin(np.fmin(high, upper), 1.0)
         if self.sides is not None:
-            is_known = are_sure(self.sides, level) & ~np.isnan(self.value)
+            is_known = _have_totals(self.sides, level) & ~np.isnan(self.value)
             lower, upper = np.where(is_known, lower, possible), np.where(is_known, upper, 1.0)
         lower[self.shared], upper[self.shared] = np.where(self.is_equal, 1.0, possible), 1.0
         return lower, upper
@@ -387,36 +370,10 @@ class Likeness:
             )
             return deviate * ((1 - cosine) * far + (1 + cosine) * near) / 4
 
-        lower, upper = np.full_like(self.value, -1.0), np.ones_like(self.value)
-        low, high = self.value.copy(), self.value.copy()
-        for _ in range(_HALVINGS):
-            middle = (lower + low) / 2
-            is_possible = middle + reach(middle) >= self.value
-            low, lower = np.where(is_possible, middle, low), np.where(is_possible, lower, middle)
-            middle = (upper + high) / 2
-            is_possible = middle - reach(middle) <= self.value
-            high, upper = np.where(is_possible, middle, high), np.where(is_possible, upper, middle)
+        value, ends = self.value, (np.full_like(self.value, -1.0), np.ones_like(self.value))
+        lower, _ = bisect(lambda cosine: ~(cosine + reach(cosine) >= value), ends[0], value, _HALVINGS)
+        _, upper = bisect(lambda cosine: cosine - reach(cosine) <= value, value, ends[1], _HALVINGS)
         return lower, upper
-
-
-@dataclass(frozen=True)
-class Box:
-    """All squared distances of shapes that the intervals of totals, norms and distances allow."""
-
-    divided: Pair  # squared distances of rows divided by their released totals
-    left: _Side
-    right: _Side
-
-    def interval(self, level: Level) -> Bounds:
-        """(lower, upper) over all true totals and norms; nothing is known where a total may be 0."""
-        lower, upper = self.divided.interval(level.share(_TO_DISTANCE))
-        norms = _ranges(*(side.squared_norms(level.share(_TO_NORM)) for side in (self.left, self.right)))
-        ratios = _ranges(*(side.total_ratios(level.share(_TO_TOTAL)) for side in (self.left, self.right)))
-        # x/T̂x = y/T̂y makes the shapes equal, whatever the true totals are.
-        equal = (upper == 0) & ~np.isnan(self.divided.value)
-        least = np.where(equal, 0.0, np.nan_to_num(_least(lower, norms, ratios), nan=0.0))
-        most = np.nan_to_num(_most(upper, norms, ratios), nan=np.inf, posinf=np.inf)
-        return least, np.where(equal, 0.0, most)
 
 
 # The (lower, upper) of each row, and of each column, in shapes that broadcast to a matrix of pairs.
@@ -427,7 +384,7 @@ def _ranges(rows: Bounds, columns: Bounds) -> _Ranges:
     return (rows[0][:, None], rows[1][:, None]), (columns[0][None, :], columns[1][None, :])
 
 
-def _most(upper: Floats, norms: _Ranges, ratios: _Ranges) -> Floats:
+def _largest_square(upper: Floats, norms: _Ranges, ratios: _Ranges) -> Floats:
     """The largest ‖ρP − σQ‖²: convex in (ρ, σ), so at a corner."""
     (x_low, x_high), (y_low, y_high) = norms
     result = np.zeros_like(upper)
@@ -437,36 +394,25 @@ def _most(upper: Floats, norms: _Ranges, ratios: _Ranges) -> Floats:
     return result
 
 
-def _least(lower: Floats, norms: _Ranges, ratios: _Ranges) -> Floats:
+def _smallest_square(lower: Floats, norms: _Ranges, ratios: _Ranges) -> Floats:
     """The smallest ‖ρP − σQ‖² for the smallest ‖P−Q‖² and norms that suit it: on an edge, or on ρ = σ; at least 0."""
-    (x, y), (rhos, sigmas) = norms, ratios
+    rhos, sigmas = ratios
     equal = np.maximum(rhos[0], sigmas[0])
     result = np.where(equal <= np.minimum(rhos[1], sigmas[1]), equal**2 * lower, np.inf)
-    for (p, q), (edges, others) in (((x, y), (rhos, sigmas)), ((y, x), (sigmas, rhos))):
-        result = np.minimum(result, _least_on_edges(lower, p, q, edges, others))
-    is_bounded = np.isfinite(x[1]) & np.isfinite(y[1])
+    for (x, y), (edges, others) in ((norms, ratios), (norms[::-1], ratios[::-1])):
+        # On an edge, ρ is the larger of the two with the first norms, and the smaller with the second.
+        for rho, (p, q, nearer) in product(edges, ((x[0], y[1], np.minimum), (x[1], y[0], np.maximum))):
+            with np.errstate(divide="ignore", invalid="ignore"):  # the form is linear where q is 0
+                best = np.nan_to_num((p + q - lower) / 2 / q, nan=0.0, posinf=np.inf, neginf=-np.inf)
+            sigma = nearer(np.clip(best * rho, *others), rho)
+            is_inside = (sigma >= others[0]) & (sigma <= others[1])
+            result = np.where(is_inside, np.minimum(result, _form(rho, sigma, lower, p, q)), result)
+    is_bounded = np.isfinite(norms[0][1]) & np.isfinite(norms[1][1])
     return np.where(is_bounded, np.maximum(result, 0.0), 0.0)
-
-
-def _least_on_edges(lower: Floats, x: Bounds, y: Bounds, rhos: Bounds, sigmas: Bounds) -> Floats:
-    """The smallest of the form where ρ is at an end of its range; infinity where σ has no room there."""
-    result = np.full_like(lower, np.inf)
-    for rho, (p, q, nearer) in product(rhos, ((x[0], y[1], np.minimum), (x[1], y[0], np.maximum))):
-        # ρ is the larger of the two with the first norms, and the smaller with the second.
-        sigma = nearer(np.clip(_ratio((p + q - lower) / 2, q) * rho, *sigmas), rho)
-        inside = (sigma >= sigmas[0]) & (sigma <= sigmas[1])
-        result = np.where(inside, np.minimum(result, _form(rho, sigma, lower, p, q)), result)
-    return result
 
 
 def _form(rho: Floats, sigma: Floats, squared_distance: Floats, p: Floats, q: Floats) -> Floats:
     """‖ρP − σQ‖² = ρσ‖P−Q‖² + (ρ−σ)(ρ‖P‖² − σ‖Q‖²); where ρ = σ, norms do not matter, even infinite ones."""
     with np.errstate(invalid="ignore"):
-        rest = (rho - sigma) * (rho * p - sigma * q)
-    return rho * sigma * squared_distance + np.where(rho == sigma, 0.0, rest)
-
-
-def _ratio(half: Floats, square: Floats) -> Floats:
-    """half / square; infinite where the square is 0 and the form therefore linear."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.nan_to_num(half / square, nan=0.0, posinf=np.inf, neginf=-np.inf)
+        stretch = (rho - sigma) * (rho * p - sigma * q)
+    return rho * sigma * squared_distance + np.where(rho == sigma, 0.0, stretch)

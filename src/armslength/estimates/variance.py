@@ -11,8 +11,6 @@ from armslength.laws import Cumulants
 from armslength.protocol.protocol import Protocol
 from armslength.transforms.transform import Transform
 
-UNKNOWN_VARIANCE = "variance must know the transform's variance_coefficients, got none; pass them to MatrixJL"
-
 
 @dataclass(frozen=True)
 class VarianceCurve:
@@ -67,7 +65,9 @@ class ErrorModel:
         """V for noise with these cumulants in each coordinate (integer units)."""
         curve = self.curve
         if curve is None:
-            raise ParameterError(UNKNOWN_VARIANCE)
+            raise ParameterError(
+                "variance must know the transform's variance_coefficients, got none; pass them to MatrixJL"
+            )
         return VarianceCurve(curve.a, curve.b * noise.k2, curve.c * noise.k2**2 + self.kurtosis * noise.k4)
 
 

@@ -51,12 +51,12 @@ def test_a_block_is_gone_before_the_next_is_read(monkeypatch, classes):
 
 @pytest.mark.parametrize(("coordinates", "rows"), [(1, 65_536), (256, 65_536), (1000, 16_777), (2**20, 32)])
 def test_longer_rows_come_in_shorter_blocks(coordinates, rows):
-    assert nearest.rows_at_once(coordinates) == rows
+    assert candidates.rows_at_once(coordinates, nearest._ROWS, nearest._NUMBERS) == rows
 
 
 @pytest.mark.parametrize(("coordinates", "rows"), [(1, 4096), (256, 4096), (1000, 2097), (2**20, 32)])
 def test_rows_as_floats_fit_into_a_cache(coordinates, rows):
-    assert candidates.rows_at_once(coordinates) == rows
+    assert candidates.rows_at_once(coordinates, candidates.ROWS, candidates._NUMBERS) == rows
 
 
 def test_products_are_never_those_of_all_pairs(monkeypatch):
@@ -75,7 +75,7 @@ def test_products_are_never_those_of_all_pairs(monkeypatch):
 
 
 def test_both_sizes_are_used(monkeypatch):
-    monkeypatch.setattr(nearest, "_BYTES", 48 * 8 * 16)
+    monkeypatch.setattr(nearest, "_NUMBERS", 48 * 16)
     monkeypatch.setattr(candidates, "_NUMBERS", 33 * 16)
     index, done = Watched(released(100, 16)), []
     al.nearest(released(3, 16), index, 2)

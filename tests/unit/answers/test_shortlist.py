@@ -1,10 +1,12 @@
 """Shortlists: what they keep of tiles and pairs is what all pairs together would say, and merging costs what was met."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from armslength.answers import shortlist as module
-from armslength.answers.shortlist import Shortlist, Smallest
+from armslength.answers import candidates as module
+from armslength.answers.candidates import Shortlist, Smallest
 
 RNG = np.random.default_rng(11)
 STATE = RNG.bit_generator.state
@@ -40,7 +42,7 @@ def naive(whole, count):
 
 
 def check(shortlist, whole):
-    found = shortlist.answers()
+    found = SimpleNamespace(**shortlist.answers())
     for row, (order, candidates, best, worst) in enumerate(naive(whole, shortlist.count)):
         assert found.indices[row].tolist() == order
         assert found.candidates[row] == candidates
@@ -84,7 +86,7 @@ def test_ends_that_meet_up_to_rounding_leave_a_row_possible():
     above = 1 + 2.0**-45
     shortlist = Shortlist(1, 2)
     shortlist.add_tile((np.array([[0.9, 1.1]]), np.array([[0.5, above]]), np.array([[1.0, 2.0]])), 0, 0)
-    found = shortlist.answers()
+    found = SimpleNamespace(**shortlist.answers())
     assert found.candidates.tolist() == [2]
     assert found.possible.tolist() == [[True, True]]
     assert found.best_rank.tolist() == [[1, 1]]
@@ -98,7 +100,7 @@ def test_a_pair_that_does_not_count_is_no_answer_and_no_candidate():
         np.fill_diagonal(each, np.inf)
     shortlist = Shortlist(3, 2)
     shortlist.add_tile(whole, 0, 0)
-    found = shortlist.answers()
+    found = SimpleNamespace(**shortlist.answers())
     assert found.indices.tolist() == [[1, 2], [0, 2], [0, 1]]
     assert found.candidates.tolist() == [2, 2, 2]
 
@@ -107,18 +109,18 @@ def test_of_equal_rows_the_first_are_answers():
     equal = np.ones((2, 300))
     shortlist = Shortlist(2, 3)
     shortlist.add_tile((equal, equal - 1, equal + 1), 0, 0)
-    assert shortlist.answers().indices.tolist() == [[0, 1, 2]] * 2
+    assert shortlist.answers()["indices"].tolist() == [[0, 1, 2]] * 2
     several = Shortlist(1, 2)
     numbers = np.array([7, 5, 6, 4])
     several.add(np.zeros(4, dtype=np.int64), numbers, np.ones(4), np.zeros(4), np.ones(4))
-    assert several.answers().indices.tolist() == [[4, 5]]
+    assert several.answers()["indices"].tolist() == [[4, 5]]
 
 
 def test_no_rank_is_worse_than_the_worst_one():
     value = np.array([1.0, 4.0, np.inf])
     shortlist = Shortlist(1, 3)
     shortlist.add(np.zeros(3, dtype=np.int64), np.arange(3), value, value, value)
-    found = shortlist.answers()
+    found = SimpleNamespace(**shortlist.answers())
     assert found.best_rank.tolist() == [[1, 2, 3]]
     assert found.worst_rank.tolist() == [[1, 2, 3]]
 

@@ -69,6 +69,27 @@ def test_slack_and_estimates_that_are_not_finite():
     assert lower[3] < 1e100 < upper[3]
 
 
+@pytest.mark.parametrize("bad", [np.inf, np.nan])
+def test_a_slack_or_a_unit_that_is_not_finite_reads_nothing_outside_of_the_tables(bad):
+    rule, level = rule_of(PROTOCOL), Level.of(0.95, "asymptotic", 1)
+    values, ones = np.array([1000.0, 1000.0, 0.0, -1000.0]), np.ones(4)
+    expected = np.transpose(rule.interval(values[:1], level, 1.0))[0]
+    for slack, unit in [
+        (np.array([1.0, bad, bad, bad]), ones),
+        (ones, np.array([1.0, bad, bad, bad])),
+        (np.array([1.0, bad, bad, bad]), np.array([1.0, bad, bad, bad])),
+    ]:
+        with np.errstate(invalid="ignore"):
+            lower, upper = rule.interval(values, level, slack, unit)
+        assert np.array_equal([lower[0], upper[0]], expected)
+        assert (np.isnan(lower[1:]) | (lower[1:] == 0)).all()
+        assert (np.isnan(upper[1:]) | np.isinf(upper[1:])).all()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lower, upper = rule.interval(values, level, ones, np.array([1.0, 0.0, 0.0, 0.0]))
+    assert np.array_equal([lower[0], upper[0]], expected)
+    assert (np.isnan(upper[1:]) | np.isinf(upper[1:])).all()
+
+
 def test_below_zero_the_upper_end_is_that_of_zero():
     given = np.array([-1e6, -1.0, 0.0, 1.0])
     lower, upper = rule_of(PROTOCOL).interval(given, Level.of(0.95, "asymptotic", 1))

@@ -66,7 +66,7 @@ def _distance_ends(a, b, monkeypatch):
     """The interval of ‖x/T̂x − y/T̂y‖² alone, as if the totals were exact."""
     with monkeypatch.context() as patched:
         patched.setattr(shapes._Side, "total_ratios", lambda side, _: (np.ones(len(side.total)),) * 2)
-        return shapes.squared_shape_distances(a, b).rule.box.interval(Level.of(0.95, "asymptotic", 1))
+        return shapes.squared_shape_distances(a, b).rule.box(Level.of(0.95, "asymptotic", 1))
 
 
 def test_bounds_are_those_of_a_search():
@@ -78,8 +78,8 @@ def test_bounds_are_those_of_a_search():
         norms, ratios = (
             shapes._ranges(*(np.array(ends)[:, None] for ends in pair)) for pair in (squares, (rho, sigma))
         )
-        least = shapes._least(np.array([[m[0]]]), norms, ratios)[0, 0]
-        most = shapes._most(np.array([[m[1]]]), norms, ratios)[0, 0]
+        least = shapes._smallest_square(np.array([[m[0]]]), norms, ratios)[0, 0]
+        most = shapes._largest_square(np.array([[m[1]]]), norms, ratios)[0, 0]
         grid_r, grid_s = np.meshgrid(np.linspace(*rho, 121), np.linspace(*sigma, 121))
         forms = [
             grid_r * grid_s * distance + (grid_r - grid_s) * (grid_r * x - grid_s * y)
@@ -99,9 +99,9 @@ def test_exact_totals_and_norms_leave_the_distance_alone():
     value = np.array([[0.3]])
     both = exact, exact
     for norms in (both, (unknown, unknown)):
-        assert shapes._most(value, norms, both) == 0.3
-    assert shapes._least(value, both, both) == 0.3
-    assert shapes._least(value, (unknown, exact), both) == 0
+        assert shapes._largest_square(value, norms, both) == 0.3
+    assert shapes._smallest_square(value, both, both) == 0.3
+    assert shapes._smallest_square(value, (unknown, exact), both) == 0
 
 
 def test_the_error_is_split_and_not_exceeded(monkeypatch):
@@ -118,7 +118,7 @@ def test_the_error_is_split_and_not_exceeded(monkeypatch):
                 lambda side, level, part=part: asked.append(level.tail) or part(side, level),
             )
         rule = shapes.squared_shape_distances(sketches).rule
-        rule.box.interval(Level.of(1 - error, "asymptotic", 1))
+        rule.box(Level.of(1 - error, "asymptotic", 1))
     assert asked == pytest.approx([0.05 * error / 2] * 4)
     left, level = shapes._Side.of(sketches), Level.of(1 - 0.05 * error, "asymptotic", 7)
     lower, upper = al.totals(sketches).rule.interval(level)
@@ -218,7 +218,7 @@ def test_coarse_totals_fall_back_to_the_box():
     coarse = al.Protocol(PROTOCOL.transform, epsilon=1, total_share="0.0005")
     estimate = shapes.squared_shape_distances(released(protocol=coarse))
     level = Level.of(0.999, "asymptotic", 1)
-    box = estimate.rule.box.interval(level)
+    box = estimate.rule.box(level)
     ours = estimate.rule.interval(level)
     # 20,000 has an error of about 10 percent at one standard error, 700,000 and 300,000 of less than one
     for end in (0, 1):
