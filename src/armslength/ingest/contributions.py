@@ -28,7 +28,6 @@ _13, _16, _17, _21, _32, _56, _64 = (np.uint64(bits) for bits in (13, 16, 17, 21
 _LONG = np.uint64(255)  # in place of the length
 _HIGH, _LOW, _GROUP, _AMOUNT, _TIMES, _KEY = range(2, 8)  # columns of events
 _LOW_24, _LOW_32, _LOW_56 = (np.uint64(2**bits - 1) for bits in (24, 32, 56))
-_ALL: Int64s = np.array([-1])  # instead of the numbers of all rows
 _FEW = 64  # events of one person that are sorted by comparing all pairs
 _LARGEST = np.int64(2**63 - 1)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -47,31 +46,33 @@ class Events(NamedTuple):
     rows: Words  # n x 5 to n x 8
     long_ids: NDArray[np.uint8]  # the ids that are too long for two words
 
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+        return int(self.rows.shape[1])
+
+    def chosen(self, rows: Int64s) -> "Events":
+        """The events of these rows; long ids are shared."""
+        return Events(self.rows[rows], self.long_ids)
+
+    def unpack(self, target: Words, first_long: int) -> NDArray[np.uint8]:
+        """Writes the rows, with 1 in columns that are not there, and returns their long ids, whose positions begin at `first_long`."""
+        width = min(self.width, target.shape[1])
+        target[:, :width], target[:, width:] = self.rows[:, :width], 1
+        return move_long_ids(target, self.long_ids, 0, first_long)
+
     @classmethod
-    def joined(cls, parts: "Sequence[Part]", width: int = 0) -> "Events":
+    def joined(cls, parts: "Sequence[Events | PackedEvents]", width: int = 0) -> "Events":
         """One copy of all parts, with as many columns as the widest has, or as many as that."""
-        width = width or max(_width(events) for events, _, _ in parts)
-        counts = [len(events.rows if wanted is None else wanted) for events, _, wanted in parts]
-        sizes = [
-            long_bytes(events.rows, events.long_ids, first, _ALL if wanted is None else wanted)
-            for events, first, wanted in parts
-            if len(events.long_ids)
-        ]
-        rows = np.empty((sum(counts), width), dtype=np.uint64)
-        long_ids = np.empty(int(sum(sizes)), dtype=np.uint8)
-        start, used = 0, 0
-        for (events, first_long, wanted), count in zip(parts, counts, strict=True):
-            target = rows[start : start + count]
-            start += count
-            if isinstance(events, Events):
-                places = _ALL if wanted is None else wanted
-                used = copy_rows(*events, first_long, places, target, long_ids, used)
-            else:
-                items = events.items or _NO_ITEMS
-                layout = events.has_second, events.has_words, items.words, items.margins
-                unpack_rows(events.rows, *layout, target)
-                used = move_long_ids(events.long_ids, first_long, target, long_ids, used)
-        return cls(rows, long_ids)
+        width = width or max(part.width for part in parts)
+        rows = np.empty((sum(len(part.rows) for part in parts), width), dtype=np.uint64)
+        long_ids, start, used = [np.empty(0, dtype=np.uint8)], 0, 0
+        for part in parts:
+            target = rows[start : start + len(part.rows)]
+            start += len(target)
+            long_ids.append(part.unpack(target, used))
+            used += len(long_ids[-1])
+        return cls(rows, np.concatenate(long_ids))
 
 
 class ItemList:
@@ -81,11 +82,8 @@ class ItemList:
     margins: Words = np.empty(0, dtype=np.uint64)  # the number of each item's group, if there are item groups
 
 
-_NO_ITEMS = ItemList()
-
-
 class PackedEvents(NamedTuple):
-    """Events in fewer words, to be stored; `Events.joined` makes events of them.
+    """Events in fewer words, to be stored; `Events.joined` unpacks them.
 
     The columns are the first word of the person; the second one, if any id has more than 8 bytes; then, from the lowest bit on, 32 bits
     with the number of the item (or of its group, if it has no number), 24 with the number of the group, and 8 with the length of the id, unless the second word has it;
@@ -96,21 +94,19 @@ class PackedEvents(NamedTuple):
     long_ids: NDArray[np.uint8]
     has_second: bool
     has_words: bool
-    items: ItemList | None  # that the numbers belong to; None for items that are numbers themselves
+    items: ItemList  # that the numbers belong to; empty for items that are numbers themselves
+    first_long: int = 0  # the position of the first of the long ids, which other positions count from
 
     @property
-    def has_amounts(self) -> bool:
-        """Whether amounts are stored."""
-        return bool(self.rows.shape[1] > 2 + self.has_second + 2 * self.has_words)
+    def width(self) -> int:
+        """How many columns the events have when they are unpacked."""
+        has_amounts = self.rows.shape[1] > 2 + self.has_second + 2 * self.has_words
+        return _AMOUNT + int(has_amounts)
 
-    def part(self, rows: slice, long_ids: slice) -> "PackedEvents":
-        """Some of the events, not copied; places of long ids stay as they are."""
-        return self._replace(rows=self.rows[rows], long_ids=self.long_ids[long_ids])
-
-
-Part = tuple[
-    Events | PackedEvents, int, Int64s | None
-]  # events, the place of their first long id, which rows are wanted (None: all)
+    def unpack(self, target: Words, first_long: int) -> NDArray[np.uint8]:
+        """As that of `Events`."""
+        unpack_rows(self.rows, self.has_second, self.has_words, self.items.words, self.items.margins, target)
+        return move_long_ids(target, self.long_ids, self.first_long, first_long)
 
 
 @dataclass(frozen=True)
@@ -178,25 +174,24 @@ class KeyedOrder:
         """Fewer events, of which `bounded` keeps the same, also with other events: some that are beyond the bound are left out."""
         if not self.each_once:
             rows, times = different_events(*events, self.key)
-            different = Events.joined([(events, 0, rows)], _TIMES + 1)
+            different = Events.joined([events.chosen(rows)], _TIMES + 1)
             different.rows[:, _TIMES] = times
             return different
-        return self._kept(
-            events, bound, min(events.rows.shape[1], _TIMES)
-        )  # a later event can only push these out
+        # a later event can only push these out
+        return self._kept(events, bound, min(events.width, _TIMES))
 
     def shortened(self, parts: Iterable[Events], bound: int) -> Events:
         """Events of which `bounded` keeps the same as of all these parts; equal group and item of a person must be in one part.
 
         What a part does not keep by itself cannot be kept at all. Each event has its own hash from then on.
         """
-        return Events.joined([(self._kept(events, bound, _KEY + 1), 0, None) for events in parts])
+        return Events.joined([self._kept(events, bound, _KEY + 1) for events in parts])
 
     def _kept(self, events: Events, bound: int, width: int) -> Events:
         """What is kept, as events with so many columns."""
         # hashes may be needed, also where everything is kept
         kept = self.bounded(events, bound, in_order=width > _KEY)
-        result = Events.joined([(events, 0, np.repeat(kept.persons, np.diff(kept.starts)))], width)
+        result = Events.joined([events.chosen(np.repeat(kept.persons, np.diff(kept.starts)))], width)
         groups = kept.groups | kept.margins.astype(np.int64) << 32
         columns = [*kept.items.T, groups, kept.amounts, 1, kept.keys]
         for place, column in enumerate(columns[: width - _HIGH], _HIGH):
@@ -240,8 +235,7 @@ def _begun(key: Words) -> _State:
 
 
 @kernel
-def _with_word(state: _State, word: np.uint64) -> _State:
-    v0, v1, v2, v3 = state
+def _absorb(v0: np.uint64, v1: np.uint64, v2: np.uint64, v3: np.uint64, word: np.uint64) -> _State:
     v0, v1, v2, v3 = _round(v0, v1, v2, v3 ^ word)
     v0, v1, v2, v3 = _round(v0, v1, v2, v3)
     return v0 ^ word, v1, v2, v3
@@ -250,7 +244,7 @@ def _with_word(state: _State, word: np.uint64) -> _State:
 @kernel
 def _ended(state: _State, last: np.uint64) -> np.uint64:
     """The hash, after the word with the length in its highest byte."""
-    v0, v1, v2, v3 = _with_word(state, last)
+    v0, v1, v2, v3 = _absorb(*state, last)
     v2 ^= np.uint64(0xFF)
     for _ in range(4):
         v0, v1, v2, v3 = _round(v0, v1, v2, v3)
@@ -274,7 +268,7 @@ def text_hash(data: NDArray[np.uint8], first: int, last: int, key: Words) -> np.
     """SipHash-2-4 of some bytes."""
     state, place = _begun(key), first
     while place + 8 <= last:
-        state = _with_word(state, _word(data, place, place + 8))
+        state = _absorb(*state, _word(data, place, place + 8))
         place += 8
     return _ended(state, _word(data, place, last) | (np.uint64(last - first) << _56))
 
@@ -309,7 +303,7 @@ def person_hash(first: np.uint64, second: np.uint64, key: Words) -> np.uint64:
         return first
     if length < _8:
         return _ended(_begun(key), first | second)
-    return _ended(_with_word(_begun(key), first), second)
+    return _ended(_absorb(*_begun(key), first), second)
 
 
 @kernel
@@ -383,62 +377,24 @@ def unpack_persons(
     return starts, data
 
 
-def _width(events: Events | PackedEvents) -> int:
-    """How many columns the events have, or will have."""
-    return events.rows.shape[1] if isinstance(events, Events) else _AMOUNT + events.has_amounts
-
-
 @kernel
-def long_bytes(rows: Words, long_ids: NDArray[np.uint8], first_long: int, wanted: Int64s) -> np.int64:
-    """How many bytes the long ids of the wanted rows take, each as often as it occurs; `_ALL` wants all rows."""
+def move_long_ids(rows: Words, long_ids: NDArray[np.uint8], first_long: int, start: int) -> NDArray[np.uint8]:
+    """A copy of the long ids of the rows, each as often as it occurs; the rows get their new positions, which count from `start`."""
+    if not len(long_ids):
+        return np.empty(0, dtype=np.uint8)
     size = np.int64(0)
-    for i in range(len(rows) if _is_all(wanted) else len(wanted)):
-        second = rows[i if _is_all(wanted) else wanted[i], 1]
-        if second >> _56 == _LONG:
-            size += 4 + long_length(long_ids, np.int64(second & _LOW_56) - first_long)
-    return size
-
-
-@kernel
-def _is_all(wanted: Int64s) -> bool:
-    return len(wanted) == 1 and wanted[0] == -1
-
-
-@kernel
-def copy_rows(
-    rows: Words,
-    long_ids: NDArray[np.uint8],
-    first_long: int,
-    wanted: Int64s,
-    target: Words,
-    long_target: NDArray[np.uint8],
-    used: int,
-) -> int:
-    """Copies the wanted rows, long ids to where `used` bytes are taken; how many are taken then. Columns that are not there become 1."""
-    width = min(rows.shape[1], target.shape[1])
-    for i in range(len(target)):
-        row = i if _is_all(wanted) else wanted[i]
-        for column in range(width):
-            target[i, column] = rows[row, column]
-        for column in range(width, target.shape[1]):
-            target[i, column] = _1
-    return move_long_ids(long_ids, first_long, target, long_target, used)
-
-
-@kernel
-def move_long_ids(
-    long_ids: NDArray[np.uint8], first_long: int, target: Words, long_target: NDArray[np.uint8], used: int
-) -> int:
-    """Copies the long ids of rows to where `used` bytes are taken, and writes their new places there; how many are taken then."""
-    if len(long_ids):
-        for row in range(len(target)):
-            if target[row, 1] >> _56 == _LONG:
-                place = np.int64(target[row, 1] & _LOW_56) - first_long
-                target[row, 1] = (_LONG << _56) | np.uint64(used)
-                for step in range(4 + long_length(long_ids, place)):
-                    long_target[used] = long_ids[place + step]
-                    used += 1
-    return used
+    for row in range(len(rows)):
+        if rows[row, 1] >> _56 == _LONG:
+            size += 4 + long_length(long_ids, np.int64(rows[row, 1] & _LOW_56) - first_long)
+    moved, used = np.empty(size, dtype=np.uint8), 0
+    for row in range(len(rows)):
+        if rows[row, 1] >> _56 == _LONG:
+            place = np.int64(rows[row, 1] & _LOW_56) - first_long
+            rows[row, 1] = (_LONG << _56) | np.uint64(start + used)
+            for step in range(4 + long_length(long_ids, place)):
+                moved[used] = long_ids[place + step]
+                used += 1
+    return moved
 
 
 @kernel
@@ -524,23 +480,6 @@ def _before(a: int, b: int, keys: Words, cells: Words, amounts: Int64s) -> bool:
 
 
 @kernel
-def _sift(
-    places: NDArray[np.int32], start: int, count: int, keys: Words, cells: Words, amounts: Int64s
-) -> None:
-    """Moves the place at `start` down its heap, until no larger one is below it."""
-    moved, parent = places[start], start
-    while 2 * parent + 1 < count:
-        child = 2 * parent + 1
-        if child + 1 < count and _before(places[child], places[child + 1], keys, cells, amounts):
-            child += 1
-        if not _before(moved, places[child], keys, cells, amounts):
-            break
-        places[parent] = places[child]
-        parent = child
-    places[parent] = moved
-
-
-@kernel
 def sort_places(places: NDArray[np.int32], count: int, keys: Words, cells: Words, amounts: Int64s) -> None:
     """The numbers below `count`, sorted by key, cell and amount."""
     if count > _FEW:
@@ -565,18 +504,11 @@ def sort_places(places: NDArray[np.int32], count: int, keys: Words, cells: Words
 
 @kernel
 def _sort_many(places: NDArray[np.int32], count: int, keys: Words, cells: Words, amounts: Int64s) -> None:
-    """The same for any number, as a heap, unless they are sorted already."""
-    descents = 0
-    for place in range(count):
-        places[place] = place
-        descents += place > 0 and _before(place, place - 1, keys, cells, amounts)
-    if descents == 0:
-        return
-    for start in range(count // 2 - 1, -1, -1):
-        _sift(places, start, count, keys, cells, amounts)
-    for end in range(count - 1, 0, -1):
-        places[0], places[end] = places[end], places[0]
-        _sift(places, 0, end, keys, cells, amounts)
+    """The same for any number: stable sorts by each, the one that decides last."""
+    order = np.argsort(amounts[:count], kind="mergesort")
+    for words in (cells[2], cells[1], cells[0], keys):
+        order = order[np.argsort(words[:count][order], kind="mergesort")]
+    places[:count] = order
 
 
 @kernel
@@ -600,11 +532,6 @@ def _doubled(array: Any) -> Any:
 
 
 @kernel
-def _doubled_cells(cells: Words) -> Words:
-    return np.concatenate((cells, np.empty_like(cells)), axis=1)
-
-
-@kernel
 def _cap(places: NDArray[np.int32], count: int, amounts: Int64s, bound: np.int64) -> int:
     """Truncates amounts where Σ|amount| reaches the bound, in the order of the places; how many are left."""
     left, kept = bound, 0
@@ -623,8 +550,8 @@ def _event_hash(
     begun: _State, group: np.uint64, high: np.uint64, low: np.uint64, occurrence: np.uint64
 ) -> np.uint64:
     """The hash of an event, after the person's; `group` is the hash of the group."""
-    state = _with_word(_with_word(_with_word(begun, group), high), low)
-    return _ended(_with_word(state, occurrence), _EVENT_END)
+    state = _absorb(*_absorb(*_absorb(*begun, group), high), low)
+    return _ended(_absorb(*state, occurrence), _EVENT_END)
 
 
 @kernel
@@ -632,22 +559,13 @@ def hash_events(begun: _State, groups: Words, high: Words, low: Words, keys: Wor
     """`_event_hash` of so many events, with 0 for the occurrence; written out, because so it becomes a loop of vectors."""
     b0, b1, b2, b3 = begun
     for place in range(count):
-        word = groups[place]
-        v0, v1, v2, v3 = _round(b0, b1, b2, b3 ^ word)
+        v0, v1, v2, v3 = _absorb(b0, b1, b2, b3, groups[place])
+        v0, v1, v2, v3 = _absorb(v0, v1, v2, v3, high[place])
+        v0, v1, v2, v3 = _absorb(v0, v1, v2, v3, low[place])
+        v0, v1, v2, v3 = _absorb(v0, v1, v2, v3, _0)
+        v0, v1, v2, v3 = _absorb(v0, v1, v2, v3, _EVENT_END)
+        v2 ^= np.uint64(0xFF)
         v0, v1, v2, v3 = _round(v0, v1, v2, v3)
-        v0 ^= word
-        word = high[place]
-        v0, v1, v2, v3 = _round(v0, v1, v2, v3 ^ word)
-        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
-        v0 ^= word
-        word = low[place]
-        v0, v1, v2, v3 = _round(v0, v1, v2, v3 ^ word)
-        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
-        v0, v1, v2, v3 = _round(v0 ^ word, v1, v2, v3)
-        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
-        v0, v1, v2, v3 = _round(v0, v1, v2, v3 ^ _EVENT_END)
-        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
-        v0, v1, v2, v3 = _round(v0 ^ _EVENT_END, v1, v2 ^ np.uint64(0xFF), v3)
         v0, v1, v2, v3 = _round(v0, v1, v2, v3)
         v0, v1, v2, v3 = _round(v0, v1, v2, v3)
         v0, v1, v2, v3 = _round(v0, v1, v2, v3)
@@ -681,20 +599,20 @@ def bound_events(  # noqa: C901, PLR0912, PLR0915  # one loop over persons; each
     keys, cells, places = np.empty(most, np.uint64), np.zeros((4, most), np.uint64), np.empty(most, np.int32)
     hashes = np.empty(most, np.uint64)  # of groups
     amounts, times = np.ones(most, dtype=np.int64), np.ones(most, dtype=np.int64)
-    all_keys, all_cells = np.empty(64, dtype=np.uint64), np.empty((4, 64), dtype=np.uint64)
-    all_amounts, all_places = np.empty(64, dtype=np.int64), np.empty(64, dtype=np.int32)
+    all_keys, all_cells = np.empty(0, np.uint64), np.empty((4, 0), np.uint64)
+    all_amounts, all_places = np.empty(0, np.int64), np.empty(0, np.int32)
 
     for person in range(people):
         first = rows[starts[person]]
         firsts[person] = first
-        begun = _with_word(_begun(key), person_hash(events[first, 0], events[first, 1], key))
+        begun = _absorb(*_begun(key), person_hash(events[first, 0], events[first, 1], key))
         only = np.int64(-1)
         if one_group:
             smallest = _0
             for place in range(starts[person], starts[person + 1]):
                 group = np.int64(events[rows[place], _GROUP] & _LOW_32)
                 if group != only:
-                    value = _ended(_with_word(begun, group_hashes[group]), _16 << _56)
+                    value = _ended(_absorb(*begun, group_hashes[group]), _16 << _56)
                     if only < 0 or value < smallest or (value == smallest and group < only):
                         only, smallest = group, value
         count, total = 0, np.int64(0)
@@ -721,9 +639,7 @@ def bound_events(  # noqa: C901, PLR0912, PLR0915  # one loop over persons; each
         different, occurrences = 0, 0
         for place in range(count):
             here = places[place]
-            is_again = place > 0 and _is_same_cell(
-                here, places[place - 1 if not each_once else different - 1], cells
-            )
+            is_again = place > 0 and _is_same_cell(here, places[different - 1], cells)
             if is_again and each_once:
                 continue
             places[different] = here
@@ -740,24 +656,24 @@ def bound_events(  # noqa: C901, PLR0912, PLR0915  # one loop over persons; each
             order_keys, order_cells, order_amounts = keys, cells, amounts
         else:
             chosen, occurrence = 0, _0
+            space: Any = different + occurrences
+            if bound < space // 2:
+                space = min(space, _MANY + 2 * bound)
+            if space > len(all_keys):
+                all_keys, all_cells = np.empty(space, np.uint64), np.empty((4, space), np.uint64)
+                all_amounts, all_places = np.empty(space, np.int64), np.empty(space, np.int32)
             for place in range(different):
                 here = places[place]
                 if place == 0 or not _is_same_cell(here, places[place - 1], cells):
                     occurrence = _0
                 for _ in range(times[here]):
-                    if chosen == len(all_keys):
-                        if chosen >= _MANY:  # what is beyond the bound now is beyond it later
-                            old_keys, old_cells = all_keys.copy(), all_cells.copy()
-                            sort_places(all_places, chosen, all_keys, all_cells, all_amounts)
-                            chosen = _cap(all_places, chosen, all_amounts, bound)
-                            old_amounts = all_amounts.copy()
-                            for new in range(chosen):
-                                old = all_places[new]
-                                all_keys[new], all_amounts[new] = old_keys[old], old_amounts[old]
-                                all_cells[:, new] = old_cells[:, old]
-                        if chosen > len(all_keys) // 2:
-                            all_keys, all_cells = _doubled(all_keys), _doubled_cells(all_cells)
-                            all_amounts, all_places = _doubled(all_amounts), _doubled(all_places)
+                    if chosen == space:  # what is beyond the bound now is beyond it later
+                        sort_places(all_places, chosen, all_keys, all_cells, all_amounts)
+                        chosen = _cap(all_places, chosen, all_amounts, bound)
+                        first_places = all_places[:chosen]
+                        all_keys[:chosen] = all_keys[first_places]
+                        all_cells[:, :chosen] = all_cells[:, first_places]
+                        all_amounts[:chosen] = all_amounts[first_places]
                     hashed = hashes[here], cells[1, here], cells[2, here]
                     all_keys[chosen] = (
                         _event_hash(begun, *hashed, occurrence) if occurrence > _0 else keys[here]

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from armslength._numba import Int64s, Words, kernel, load_word
+from armslength._numba import Int64s, Words, kernel
 from armslength.errors import plural
 from armslength.ingest.contributions import (
     SHORT_ID,
@@ -35,11 +35,9 @@ _NO_WORDS = b"\xff" * 16
 _NO_TEXT = pa.Array.from_buffers(pa.large_string(), 1, [None, pa.py_buffer(bytes(16)), pa.py_buffer(b"")])
 _LONG = np.uint64(255 << 56)
 _0, _32 = np.uint64(0), np.uint64(32)
-_HIGH_BITS = np.uint64(0x8080808080808080)
 _NONE = np.empty(0, dtype=np.int64)
 _NO_MARGINS: Words = np.empty(0, dtype=np.uint64)
 _NO_ROWS: Words = np.empty((0, 2), dtype=np.uint64)
-_AT_ONCE = 128  # rows
 
 
 @dataclass
@@ -99,7 +97,7 @@ class _KnownItems(NamedTuple):
         ItemList | None
     )  # of the same; None for texts of one batch, which are forgotten, so that events cannot refer to them
     packed: Words  # as ids of persons are
-    slots: Words  # bits of the hash, and 1 + the number of the text; 0 if empty
+    slots: NDArray[np.int32]  # the numbers of texts; −1 if empty
 
 
 class Items(NamedTuple):
@@ -200,26 +198,20 @@ class ItemWords:
 
 
 @kernel
-def table_of_texts(starts: Int64s, data: NDArray[np.uint8], key: Words) -> tuple[Words, Words]:
-    """(packed, slots): the texts in two words each, and a hash table of them."""
+def table_of_texts(starts: Int64s, data: NDArray[np.uint8], key: Words) -> tuple[Words, NDArray[np.int32]]:
+    """(packed, slots): the texts in two words each, and a hash table of their numbers."""
     count, size = len(starts) - 1, 16
     while 3 * size < 4 * count:
         size *= 2
-    packed, slots = np.empty((count, 2), dtype=np.uint64), np.zeros(size, dtype=np.uint64)
-    for place in range(count):
-        first, second = pack_person(data, starts[place], starts[place + 1], key)
-        packed[place, 0], packed[place, 1] = first, second
+    packed, slots = np.empty((count, 2), dtype=np.uint64), np.full(size, -1, dtype=np.int32)
+    for number in range(count):
+        first, second = pack_person(data, starts[number], starts[number + 1], key)
+        packed[number, 0], packed[number, 1] = first, second
         slot = slot_of(first, second, key, size)
-        while slots[slot]:
+        while slots[slot] >= 0:
             slot = (slot + 1) & (size - 1)
-        slots[slot] = _fingerprint(first, second, key) | np.uint64(place + 1)
+        slots[slot] = number
     return packed, slots
-
-
-@kernel
-def _fingerprint(first: np.uint64, second: np.uint64, key: Words) -> np.uint64:
-    """Bits of a text's hash, in the high half of a word, so that most others are told apart without a look at them."""
-    return (person_mix(first, second, key) >> np.uint64(8)) << _32
 
 
 @kernel
@@ -229,40 +221,26 @@ def find_texts(
     known_starts: Int64s,
     known_data: NDArray[np.uint8],
     packed: Words,
-    slots: Words,
+    slots: NDArray[np.int32],
     key: Words,
 ) -> NDArray[np.int32]:
     """The number of each text among the known ones; −1 for the others."""
-    places = np.full(len(starts) - 1, -1, dtype=np.int32)
-    # some rows at a time: the table is looked up while no text waits for the one before
-    words = np.empty((_AT_ONCE, 2), dtype=np.uint64)
-    begins, fingerprints = np.empty(_AT_ONCE, dtype=np.int64), np.empty(_AT_ONCE, dtype=np.uint64)
-    for start in range(0, len(places), _AT_ONCE):
-        count = min(_AT_ONCE, len(places) - start)
-        for i in range(count):
-            first, second = pack_person(data, starts[start + i], starts[start + i + 1], key)
-            words[i, 0], words[i, 1] = first, second
-            begins[i] = slot_of(first, second, key, len(slots))
-            fingerprints[i] = _fingerprint(first, second, key)
-        for i in range(count):
-            slot, row = begins[i], start + i
-            while slots[slot]:
-                if (slots[slot] >> _32) << _32 == fingerprints[i]:
-                    place = np.int64(slots[slot] - fingerprints[i]) - 1
-                    if packed[place, 0] == words[i, 0] and packed[place, 1] == words[i, 1]:
-                        length = starts[row + 1] - starts[row]
-                        known, known_length = (
-                            known_starts[place],
-                            known_starts[place + 1] - known_starts[place],
-                        )
-                        if length <= SHORT_ID or (
-                            length == known_length
-                            and same_bytes(data, starts[row], known_data, known, length)
-                        ):
-                            places[row] = place
-                            break
-                slot = (slot + 1) & (len(slots) - 1)
-    return places
+    numbers = np.full(len(starts) - 1, -1, dtype=np.int32)
+    for row in range(len(numbers)):
+        start, length = starts[row], starts[row + 1] - starts[row]
+        first, second = pack_person(data, start, start + length, key)
+        slot = slot_of(first, second, key, len(slots))
+        while slots[slot] >= 0:
+            number = slots[slot]
+            if packed[number, 0] == first and packed[number, 1] == second:
+                known, known_length = known_starts[number], known_starts[number + 1] - known_starts[number]
+                if length == known_length and (
+                    length <= SHORT_ID or same_bytes(data, start, known_data, known, length)
+                ):
+                    numbers[row] = number
+                    break
+            slot = (slot + 1) & (len(slots) - 1)
+    return numbers
 
 
 class EventEncoder:
@@ -323,10 +301,9 @@ class EventEncoder:
             return None
         columns = starts, data, items.numbers, items.words, amounts, groups, is_usable
         has_second, rows, long_ids, part_starts, long_starts = cut_block(*columns, self._key)
-        has_words = len(items.words) > 0
-        return Block(
-            PackedEvents(rows, long_ids, has_second, has_words, items.list), part_starts, long_starts
-        )
+        listed = items.list or ItemList()
+        events = PackedEvents(rows, long_ids, has_second, len(items.words) > 0, listed)
+        return Block(events, part_starts, long_starts)
 
     def _groups(self, column: pa.Array, has_person: NDArray[np.bool_]) -> NDArray[np.int32]:
         """The number of each row's group; −1 if it is not listed."""
@@ -400,19 +377,13 @@ def unusual_ids(starts: Int64s, data: NDArray[np.uint8]) -> NDArray[np.bool_]:
         first, last = starts[row], starts[row + 1]
         if first == last:
             continue
-        unusual = data[first] <= 32 or data[last - 1] <= 32
-        place = first
-        while place + 8 <= last:
-            unusual |= (load_word(data, place) & _HIGH_BITS) != 0
-            place += 8
-        for rest in range(place, last):
-            unusual |= data[rest] >= 128
-        if data[last - 1] == 48 or data[last - 1] == 46:
-            points = 0
-            for each in range(first, last):
-                points += data[each] == 46
-            unusual |= points == 1
-        is_unusual[row] = unusual
+        bits, points = np.uint8(0), 0
+        for i in range(first, last):
+            bits |= data[i]
+            points += data[i] == 46
+        end = data[last - 1]
+        is_decimal = points == 1 and (end == 48 or end == 46)  # noqa: PLR1714  # a kernel
+        is_unusual[row] = bits >= 128 or data[first] <= 32 or end <= 32 or is_decimal
     return is_unusual
 
 

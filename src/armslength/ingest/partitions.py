@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from armslength._numba import Int64s, Words, kernel
 from armslength.checks import short_repr
 from armslength.errors import InputError, ParameterError
-from armslength.ingest.contributions import Events, KeyedOrder, PackedEvents, Part, most_of_one, person_mix
+from armslength.ingest.contributions import Events, KeyedOrder, PackedEvents, most_of_one, person_mix
 from armslength.threads import check_same_process
 
 if TYPE_CHECKING:
@@ -37,9 +37,8 @@ _ONE_RUN: Int64s = np.zeros(1, dtype=np.int64)
 _FINER = 16  # passes in place of one
 _CELL_PASSES = (16, 256, 4096)
 _GROUP_FACTOR = np.uint64(0x9E3779B97F4A7C15)
-_ROWS_TOGETHER = (
-    1 << 17
-)  # of small parts that are taken out together: enough work for a kernel, few enough for a core's cache
+# of small parts that are taken out together: enough work for a kernel, few enough for a core's cache
+_ROWS_TOGETHER = 1 << 17
 _EVENT_BYTES = 96  # of one event while its part is bounded
 _LEAST_ROWS = 1 << 10
 _ALLOCATED_AT_ONCE = 1 << 26  # bytes of the temporary file
@@ -54,13 +53,14 @@ class Block:
     long_starts: Int64s  # the same for the bytes of long ids
 
     def part(self, first: int, last: int) -> PackedEvents:
-        """The events of the parts first … last−1, not copied; places of long ids stay as they are."""
-        rows, long_ids = (slice(starts[first], starts[last]) for starts in (self.starts, self.long_starts))
-        return self.events.part(rows, long_ids)
+        """The events of the parts first … last−1, not copied."""
+        first_long = int(self.long_starts[first])
+        rows = self.events.rows[self.starts[first] : self.starts[last]]
+        long_ids = self.events.long_ids[first_long : self.long_starts[last]]
+        return self.events._replace(rows=rows, long_ids=long_ids, first_long=first_long)
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """Parts whose events are taken out together; of several passes, each takes the persons with other hashes."""
 
     first: int
@@ -130,22 +130,22 @@ class EventStore:
                 together.append(Job(first, part, rows))
                 first, rows = part, 0
             rows += count
-        together.append(Job(first, PARTS, rows))
+        together += [Job(first, PARTS, rows)] if rows else []
         jobs = list[Job]()
-        for job in together if self._rows.any() else []:
+        for job in together:
             passes = self._passes(job, order, bound)
             for number in range(passes):
                 rows = job.rows // passes + (number < job.rows % passes)
-                jobs.append(Job(job.first, job.last, rows, number, passes))
+                jobs.append(job._replace(rows=rows, number=number, passes=passes))
         return jobs
 
     def _passes(self, job: Job, order: KeyedOrder, bound: int) -> int:
         """How many passes it takes until each fits memory, to judge by a sample."""
         if job.rows <= self._most_rows:
             return 1
-        sample, rows = list[Part](), 0
-        for events, first_long in self._parts(job):
-            sample.append((events, first_long, None))
+        sample, rows = list[PackedEvents](), 0
+        for events in self._parts(job):
+            sample.append(events)
             rows += len(events.rows)
             if rows > self._most_rows:
                 break
@@ -175,29 +175,26 @@ class EventStore:
             raise InputError("one person's events must fit within the memory given, got far more; try 4GB")
         for step in range(_FINER):
             number, passes = job.number + step * job.passes, _FINER * job.passes
-            yield from self.take(Job(job.first, job.last, 0, number, passes), order, bound)
+            yield from self.take(job._replace(number=number, passes=passes), order, bound)
 
     def _taken(
         self, job: Job, order: KeyedOrder, bound: int, cell_number: int = 0, cell_passes: int = 1
     ) -> Events:
         """The events of a job; of several passes over groups and items, those of one."""
-        parts, rows, most = list[Part](), 0, self._most_rows
-        for packed, first_long in self._parts(job):
-            part: Part = packed, first_long, None
-            count = len(packed.rows)
+        parts, rows, most = list[Events | PackedEvents](), 0, self._most_rows
+        for packed in self._parts(job):
+            part: Events | PackedEvents = packed
             if job.passes > 1 or cell_passes > 1:
-                events = Events.joined([part])
-                chosen = job.number, job.passes, cell_number, cell_passes
-                wanted = rows_of_pass(events.rows, self._key, *chosen)
-                part, count = (events, 0, wanted), len(wanted)
+                numbers = job.number, job.passes, cell_number, cell_passes
+                events = Events.joined([packed])
+                part = events.chosen(rows_of_pass(events.rows, self._key, *numbers))
             parts.append(part)
-            rows += count
+            rows += len(part.rows)
             if rows > most:
-                parts = [(order.compact(Events.joined(parts), bound), 0, None)]
-                rows = len(parts[0][0].rows)
+                compact = order.compact(Events.joined(parts), bound)
+                parts, rows = [compact], len(compact.rows)
                 if rows > self._most_rows:
                     problem = _TooManyEventsError()
-                    compact = Events.joined(parts)
                     problem.one_person = most_of_one(*compact, self._key) > rows // 2
                     raise problem
                 most = max(most, 2 * rows)
@@ -212,12 +209,12 @@ class EventStore:
             if last > first:
                 yield Events(rows[first:last], events.long_ids)
 
-    def _parts(self, job: Job) -> Iterator[tuple[PackedEvents, int]]:
+    def _parts(self, job: Job) -> Iterator[PackedEvents]:
         for block in self._blocks:
-            yield block.part(job.first, job.last), int(block.long_starts[job.first])
+            yield block.part(job.first, job.last)
         for in_file in self._in_file:
             for part in range(job.first, job.last):
-                yield self._file.read(in_file, part), int(in_file.block.long_starts[part])
+                yield self._file.read(in_file, part)
 
 
 class _TooManyEventsError(Exception):
@@ -331,4 +328,6 @@ class _TemporaryFile:
         events, starts = stored.block.events, stored.block.starts
         count, width = int(starts[part + 1] - starts[part]), events.rows.shape[1]
         rows = np.frombuffer(plain, dtype=np.uint64, count=count * width).reshape(-1, width)
-        return events._replace(rows=rows, long_ids=np.frombuffer(plain, dtype=np.uint8, offset=rows.nbytes))
+        long_ids = np.frombuffer(plain, dtype=np.uint8, offset=rows.nbytes)
+        first_long = int(stored.block.long_starts[part])
+        return events._replace(rows=rows, long_ids=long_ids, first_long=first_long)

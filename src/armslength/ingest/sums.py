@@ -20,7 +20,6 @@ _MOST_COUNTS = 1 << 24  # 128 MB
 _MOST_ADDED = 1 << 22  # 32 MB
 _REMEMBERED, _SLOT_SHIFT = 1 << 17, np.uint64(64 - 17)  # columns of items
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_FEW_CELLS = 64  # events of a person that are compared with each other; more are sorted
 
 
 @dataclass(frozen=True)
@@ -170,38 +169,16 @@ def add_events(
 
 
 @kernel
-def _first_cells(
-    start: int, stop: int, groups: NDArray[np.int32], margins: NDArray[np.int32], amounts: Int64s
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """For some events, whether each is the first with its row and item group, and the first with its row; of those with an amount."""
-    new_pairs, new_rows = np.zeros(stop - start, np.bool_), np.zeros(stop - start, np.bool_)
-    if stop - start <= _FEW_CELLS:
-        for event in range(start, stop):
-            new_pair = new_row = amounts[event] != 0  # 0: beyond the bound in the sketch
-            for other in range(start, event):
-                if amounts[other] != 0 and groups[other] == groups[event]:
-                    new_row = False
-                    new_pair &= margins[other] != margins[event]
-            new_pairs[event - start], new_rows[event - start] = new_pair, new_row
-        return new_pairs, new_rows
-    cells = (groups[start:stop].astype(np.int64) << 32) | margins[start:stop]
-    order, previous = np.argsort(cells, kind="mergesort"), np.int64(-1)
-    firsts = np.full(
-        stop - start, -1, np.int64
-    )  # the first event of each run of equal rows, at the run's number
-    runs = 0
-    for place in order:
-        if amounts[start + place] == 0:
-            continue
-        new_pairs[place] = cells[place] != previous
-        if runs == 0 or cells[place] >> 32 != previous >> 32:
-            firsts[runs] = place
-            runs += 1
-        firsts[runs - 1] = min(firsts[runs - 1], place)
-        previous = cells[place]
-    for run in range(runs):
-        new_rows[firsts[run]] = True
-    return new_pairs, new_rows
+def _is_new(table: Int64s, person: int, row: int, column: int) -> bool:
+    """Whether the table, whose size is a power of two, does not have this cell of a person yet; it has it from now on."""
+    cell, last = (np.int64(row) << 32) | column, len(table) - 1
+    slot = np.int64((np.uint64(cell + (person << 16)) * _GOLDEN) >> np.uint64(32)) & last
+    while table[slot, 0] >= 0:
+        if table[slot, 0] == person and table[slot, 1] == cell:
+            return False
+        slot = (slot + 1) & last
+    table[slot, 0], table[slot, 1] = person, cell
+    return True
 
 
 @kernel
@@ -220,16 +197,21 @@ def margin_cells(
     Reference: docs/privacy.md, margins.
     """
     rows, columns = np.empty(2 * len(groups), np.int32), np.empty(2 * len(groups), np.int32)
-    used = 0
+    used, size = 0, 4
+    while size < 4 * len(groups):
+        size *= 2
+    table = np.full((size, 2), -1, np.int64)
     for person in range(len(starts) - 1):
-        start, pairs = starts[person], 0
-        new_pairs, new_rows = _first_cells(start, starts[person + 1], groups, margins, amounts)
-        for event in range(start, starts[person + 1]):
-            if new_pairs[event - start] and pairs < bound and margins[event] < names:
-                rows[used], columns[used] = groups[event], margins[event]
+        pairs = 0
+        for event in range(starts[person], starts[person + 1]):
+            row, margin = groups[event], margins[event]
+            if amounts[event] == 0:  # beyond the bound in the sketch
+                continue
+            if margin < names and pairs < bound and _is_new(table, person, row, margin):
+                rows[used], columns[used] = row, margin
                 used, pairs = used + 1, pairs + 1
-            if new_rows[event - start]:
-                rows[used], columns[used] = groups[event], names
+            if _is_new(table, person, row, names):
+                rows[used], columns[used] = row, names
                 used += 1
     return rows[:used].copy(), columns[:used].copy()
 
