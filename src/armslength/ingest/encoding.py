@@ -35,7 +35,7 @@ _NO_WORDS = b"\xff" * 16
 _NO_TEXT = pa.Array.from_buffers(pa.large_string(), 1, [None, pa.py_buffer(bytes(16)), pa.py_buffer(b"")])
 _LONG = np.uint64(255 << 56)
 _0, _32 = np.uint64(0), np.uint64(32)
-_NONE = np.empty(0, dtype=np.int64)
+_NO_AMOUNTS = np.empty(0, dtype=np.int64)
 _NO_MARGINS: Words = np.empty(0, dtype=np.uint64)
 _NO_ROWS: Words = np.empty((0, 2), dtype=np.uint64)
 
@@ -133,39 +133,41 @@ class ItemWords:
         self._numbers = None if names is None else {name: number for number, name in enumerate(names)}
         self._key = key
         self._lock = Lock()
-        self._known = self._of(_NO_TEXT, None)
+        self._known = self._extended(_NO_TEXT, None)
 
     def find(self, items: pa.Array) -> Items:
         """The items of rows of text."""
         known = self._known
-        places = self._places(known, items)
-        is_new = places < 0
+        numbers = self._numbers_among(known, items)
+        is_new = numbers < 0
         if is_new.any():
             with self._lock:  # others go on with what they have
-                known = self._known  # with what was added meanwhile; places in the list stay as they are
+                known = self._known  # with what was added meanwhile; numbers in the list stay as they are
                 new = items.filter(_mask(is_new))
                 new = new.fill_null("") if new.null_count else new
                 different = pc.unique(new)
-                known = self._of(different.filter(_mask(self._places(known, different) < 0)), known)
+                known = self._extended(
+                    different.filter(_mask(self._numbers_among(known, different) < 0)), known
+                )
                 if known.list is not None:
                     self._known = known
-            places[is_new] = self._places(known, new)
-        amounts: Int64s = known.amounts[places] if len(known.amounts) else _NONE
+            numbers[is_new] = self._numbers_among(known, new)
+        amounts: Int64s = known.amounts[numbers] if len(known.amounts) else _NO_AMOUNTS
         # nearly always only the empty text, which is the first, cannot be used
-        is_usable = places != 0 if known.is_usable[1:].all() else known.is_usable[places]
+        is_usable = numbers != 0 if known.is_usable[1:].all() else known.is_usable[numbers]
         if known.list is not None:
-            return Items(places.astype(np.int64), known.list, _NO_ROWS, amounts, is_usable)
-        margins = known.margins[places] if len(known.margins) else np.zeros(len(places))
-        return Items(margins.astype(np.int64), None, known.words[places], amounts, is_usable)
+            return Items(numbers.astype(np.int64), known.list, _NO_ROWS, amounts, is_usable)
+        margins = known.margins[numbers] if len(known.margins) else np.zeros(len(numbers))
+        return Items(margins.astype(np.int64), None, known.words[numbers], amounts, is_usable)
 
-    def _places(self, known: _KnownItems, items: pa.Array) -> NDArray[np.int32]:
+    def _numbers_among(self, known: _KnownItems, items: pa.Array) -> NDArray[np.int32]:
         return find_texts(*_buffers(items), *_buffers(known.texts), known.packed, known.slots, self._key)
 
-    def _of(self, different: pa.Array, known: _KnownItems | None) -> _KnownItems:
+    def _extended(self, different: pa.Array, known: _KnownItems | None) -> _KnownItems:
         """What is known, if anything, and these texts."""
         texts = different.to_pylist()
         words = np.frombuffer(b"".join(map(self._words_of, texts)), dtype="<u8").reshape(-1, 2)
-        amounts, margins, names = _NONE, _NO_MARGINS, list[str]()
+        amounts, margins, names = _NO_AMOUNTS, _NO_MARGINS, list[str]()
         if self._amounts is not None or self._margins is not None:
             names = [unicodedata.normalize("NFC", text) for text in texts]
         if self._amounts is not None:
@@ -273,7 +275,7 @@ class EventEncoder:
         """The events of a batch that count; None if none does."""
         persons = _canonical_persons(_text(batch.column("person")))
         starts, data = _buffers(persons)
-        usable = {"person": _valid(persons) & (np.diff(starts) > 0)}
+        usable = {"person": _is_valid(persons) & (np.diff(starts) > 0)}
         groups = np.empty(0, dtype=np.int32)
         if self._labels is not None:
             groups = self._groups(batch.column("group"), usable["person"])
@@ -311,25 +313,25 @@ class EventEncoder:
         names = [*coded.dictionary.to_pylist(), ""]
         numbers = np.array([(self._labels or {}).get(name, -1) for name in names], dtype=np.int32)
         indices = coded.indices
-        places = (indices.fill_null(len(numbers) - 1) if indices.null_count else indices).to_numpy()
+        indices = (indices.fill_null(len(numbers) - 1) if indices.null_count else indices).to_numpy()
         if self._watch is not None:
-            counts = np.bincount(places[has_person], minlength=len(numbers))
+            counts = np.bincount(indices[has_person], minlength=len(numbers))
             with self._lock:
                 self._watch.groups(names, numbers, counts)
-        each: NDArray[np.int32] = numbers[places]
-        return each
+        row_numbers: NDArray[np.int32] = numbers[indices]
+        return row_numbers
 
     def _items(self, column: pa.Array) -> Items:
         """The items of a batch; integers are their own numbers, if they are small."""
         if is_text(column.type):
             items = self._item_words.find(_text(column))
-            return items._replace(is_usable=items.is_usable & _valid(column))
+            return items._replace(is_usable=items.is_usable & _is_valid(column))
         numbers, words = column.cast(pa.int64()).fill_null(0).to_numpy(), _NO_ROWS
         if len(numbers) and not 0 <= numbers.min() <= numbers.max() < 2**32:
             words = np.zeros((len(numbers), 2), dtype=np.uint64)
             words[:, 1] = numbers.view(np.uint64)
             numbers = np.zeros(len(words), dtype=np.int64)
-        return Items(numbers, None, words, _NONE, _valid(column))
+        return Items(numbers, None, words, _NO_AMOUNTS, _is_valid(column))
 
 
 def _text(column: pa.Array) -> pa.Array:
@@ -343,7 +345,7 @@ def _mask(chosen: NDArray[np.bool_]) -> pa.Array:
     return pa.Array.from_buffers(pa.bool_(), len(chosen), [None, bits])
 
 
-def _valid(column: pa.Array) -> NDArray[np.bool_]:
+def _is_valid(column: pa.Array) -> NDArray[np.bool_]:
     return np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
 
 
@@ -414,9 +416,9 @@ def cut_block(  # noqa: C901  # the columns of a batch
             part_starts[number + 1] += 1
             if second >= _LONG:
                 long_starts[number + 1] += 4 + starts[row + 1] - starts[row]
-    for place in range(PARTS):
-        part_starts[place + 1] += part_starts[place]
-        long_starts[place + 1] += long_starts[place]
+    for i in range(PARTS):
+        part_starts[i + 1] += part_starts[i]
+        long_starts[i + 1] += long_starts[i]
     at = 2 if has_second else 1  # the word with number, group and length
     width = at + 1 + (2 if len(words) else 0) + (1 if len(amounts) else 0)
     events = np.empty((part_starts[PARTS], width), dtype=np.uint64)
@@ -429,20 +431,20 @@ def cut_block(  # noqa: C901  # the columns of a batch
         target = following[number]
         following[number] += 1
         events[target, 0] = packed[row, 0]
-        rest = packed[row, 1]
+        last = packed[row, 1]
         if has_second:
-            events[target, 1], rest = rest, _0
+            events[target, 1], last = last, _0
         if packed[row, 1] >= _LONG:
-            place = following_long[number]
-            events[target, 1] |= np.uint64(place)
+            position = following_long[number]
+            events[target, 1] |= np.uint64(position)
             length = starts[row + 1] - starts[row]
             for step in range(4):
-                long_ids[place + step] = np.uint8((length >> (8 * step)) & 255)
+                long_ids[position + step] = np.uint8((length >> (8 * step)) & 255)
             for step in range(length):
-                long_ids[place + 4 + step] = data[starts[row] + step]
+                long_ids[position + 4 + step] = data[starts[row] + step]
             following_long[number] += 4 + length
         group = np.uint64(groups[row]) if len(groups) else _0
-        events[target, at] = rest | (group << _32) | np.uint64(numbers[row])
+        events[target, at] = last | (group << _32) | np.uint64(numbers[row])
         if len(words):
             events[target, at + 1], events[target, at + 2] = words[row, 0], words[row, 1]
         if len(amounts):

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -18,7 +19,13 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from armslength._numba import Int64s, Words, kernel
 from armslength.checks import short_repr
 from armslength.errors import InputError, ParameterError
-from armslength.ingest.contributions import Events, KeyedOrder, PackedEvents, most_of_one, person_mix
+from armslength.ingest.contributions import (
+    Events,
+    KeyedOrder,
+    PackedEvents,
+    most_events_of_one_person,
+    person_mix,
+)
 from armslength.threads import check_same_process
 
 if TYPE_CHECKING:
@@ -33,7 +40,6 @@ _PASS_SHIFT = np.uint64(39)
 _RUN_SHIFT = np.uint64(31)
 _MOST_PASSES = 1 << 16
 _ROWS_OF_RUN, _MOST_RUNS = 1 << 14, 1 << 8
-_ONE_RUN: Int64s = np.zeros(1, dtype=np.int64)
 _FINER = 16  # passes in place of one
 _CELL_PASSES = (16, 256, 4096)
 _GROUP_FACTOR = np.uint64(0x9E3779B97F4A7C15)
@@ -159,17 +165,17 @@ class EventStore:
         """
         events, cell_passes = None, tuple[int, ...]()
         try:
-            events = self._taken(job, order, bound)
+            events = self._events_of(job, order, bound)
         except _TooManyEventsError as problem:
             if problem.one_person or job.passes >= _MOST_PASSES:
                 cell_passes = _CELL_PASSES
         for cells in cell_passes:
             if events is None:
                 with suppress(_TooManyEventsError):
-                    parts = (self._taken(job, order, bound, number, cells) for number in range(cells))
+                    parts = (self._events_of(job, order, bound, number, cells) for number in range(cells))
                     events = order.shortened(parts, bound)
         if events is not None:
-            yield from self._spread(events)
+            yield from self._in_runs(events)
             return
         if job.passes >= _MOST_PASSES:
             raise InputError("one person's events must fit within the memory given, got far more; try 4GB")
@@ -177,11 +183,11 @@ class EventStore:
             number, passes = job.number + step * job.passes, _FINER * job.passes
             yield from self.take(job._replace(number=number, passes=passes), order, bound)
 
-    def _taken(
+    def _events_of(
         self, job: Job, order: KeyedOrder, bound: int, cell_number: int = 0, cell_passes: int = 1
     ) -> Events:
         """The events of a job; of several passes over groups and items, those of one."""
-        parts, rows, most = list[Events | PackedEvents](), 0, self._most_rows
+        parts, rows, limit = list[Events | PackedEvents](), 0, self._most_rows
         for packed in self._parts(job):
             part: Events | PackedEvents = packed
             if job.passes > 1 or cell_passes > 1:
@@ -190,22 +196,21 @@ class EventStore:
                 part = events.chosen(rows_of_pass(events.rows, self._key, *numbers))
             parts.append(part)
             rows += len(part.rows)
-            if rows > most:
+            if rows > limit:
                 compact = order.compact(Events.joined(parts), bound)
                 parts, rows = [compact], len(compact.rows)
                 if rows > self._most_rows:
                     problem = _TooManyEventsError()
-                    problem.one_person = most_of_one(*compact, self._key) > rows // 2
+                    problem.one_person = most_events_of_one_person(*compact, self._key) > rows // 2
                     raise problem
-                most = max(most, 2 * rows)
+                limit = max(limit, 2 * rows)
         return Events.joined(parts)
 
-    def _spread(self, events: Events) -> Iterator[Events]:
+    def _in_runs(self, events: Events) -> Iterator[Events]:
         """The same events, some persons at a time, so that each run fits a core's cache: bounding takes half of the time there."""
         runs = min(_MOST_RUNS, 1 << (len(events.rows) // _ROWS_OF_RUN).bit_length())
-        rows, starts = rows_by_run(events.rows, self._key, runs) if runs > 1 else (events.rows, _ONE_RUN)
-        ends = [*starts[1:].tolist(), len(rows)]
-        for first, last in zip(starts.tolist(), ends, strict=True):
+        rows, starts = rows_by_run(events.rows, self._key, runs)
+        for first, last in pairwise(starts.tolist()):
             if last > first:
                 yield Events(rows[first:last], events.long_ids)
 
@@ -244,14 +249,14 @@ def rows_of_pass(
 
 @kernel
 def rows_by_run(events: Words, key: Words, runs: int) -> tuple[Words, Int64s]:
-    """The rows in the order of runs of persons, and the first of each run."""
+    """The rows in the order of runs of persons; the first of each run, and the number of all rows."""
     run = np.empty(len(events), dtype=np.uint8)
-    sizes = np.zeros(runs, dtype=np.int64)
+    starts = np.zeros(runs + 1, dtype=np.int64)
     for row in range(len(events)):
         value = person_mix(events[row, 0], events[row, 1], key) >> _RUN_SHIFT
         run[row] = np.int64(value) & (runs - 1)
-        sizes[run[row]] += 1
-    starts = np.cumsum(sizes) - sizes
+        starts[run[row] + 1] += 1
+    starts = np.cumsum(starts)
     following, ordered = starts.copy(), np.empty_like(events)
     for row in range(len(events)):
         target = following[run[row]]

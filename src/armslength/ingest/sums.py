@@ -29,9 +29,8 @@ class Sums:
     values: NDArray[np.int64]  # A·x of each row modulo 2^64, n x k, contiguous
     totals: NDArray[np.int64] | None  # Σⱼ xⱼ of each row in grid units, where the protocol releases totals
     source: str  # "events" if the software bounded what each person adds; "rows" and "stream" if the data holder promises it
-    margins: NDArray[np.int64] | None = field(
-        default=None, kw_only=True
-    )  # n x (M + 1): people with an item in each item group, and all people
+    # n x (M + 1): people with an item in each item group, and all people
+    margins: NDArray[np.int64] | None = field(default=None, kw_only=True)
 
     def add_noise(self, add: Callable[[NDArray[np.int64]], None]) -> NDArray[np.int64]:
         """The values with their noise, n x k; these sums cannot be used again."""
@@ -98,7 +97,7 @@ class ItemColumns:
         self._columns: NDArray[np.int32] = np.zeros((_REMEMBERED, entries), dtype=np.int32)
 
     def __call__(self, items: Words) -> NDArray[np.int32] | None:
-        """s numbers for each item: a place, or −1−place where the entry is −1; None for a transform with full columns."""
+        """s numbers for each item: a column, or −1−column where the entry is −1; None for a transform with full columns."""
         if (
             self._transform.input_dim is not None
             and len(items)
@@ -122,7 +121,7 @@ class ItemColumns:
 def known_columns(
     items: Words, known: Words, known_columns: NDArray[np.int32], columns: NDArray[np.int32]
 ) -> Int64s:
-    """Fills in the columns of the items that are remembered; the places of the others."""
+    """Fills in the columns of the items that are remembered; the rows of the others."""
     missing, count = np.empty(len(items), dtype=np.int64), 0
     for row in range(len(items)):
         high, low = items[row, 0], items[row, 1]
@@ -141,11 +140,11 @@ def remember_columns(
     words: Words, columns: NDArray[np.int32], rows: Int64s, known: Words, known_columns: NDArray[np.int32]
 ) -> None:
     """Remembers the columns of these rows, each in the one slot of its item."""
-    for place in range(len(rows)):
-        slot = (words[place, 1] * _GOLDEN) >> _SLOT_SHIFT
-        known[slot, 0], known[slot, 1] = words[place, 0], words[place, 1]
+    for number in range(len(rows)):
+        slot = (words[number, 1] * _GOLDEN) >> _SLOT_SHIFT
+        known[slot, 0], known[slot, 1] = words[number, 0], words[number, 1]
         for entry in range(columns.shape[1]):
-            known_columns[slot, entry] = columns[rows[place], entry]
+            known_columns[slot, entry] = columns[rows[number], entry]
 
 
 @kernel
@@ -161,11 +160,11 @@ def add_events(
         row, amount = rows[event], amounts[event]
         totals[row] += amount
         for entry in range(columns.shape[1]):
-            place = columns[event, entry]
-            if place >= 0:
-                values[row, place] += amount
+            target = columns[event, entry]
+            if target >= 0:
+                values[row, target] += amount
             else:
-                values[row, -1 - place] -= amount
+                values[row, -1 - target] -= amount
 
 
 @kernel
@@ -216,7 +215,7 @@ def margin_cells(
     return rows[:used].copy(), columns[:used].copy()
 
 
-def parts_of(
+def partial_sums_of(
     protocol: Protocol, events: BoundedEvents, shape: SumShape, threads: int | None = None
 ) -> Iterator[PartialSums]:
     """The integers of these events, some groups at a time, so that each part stays small."""
@@ -241,9 +240,9 @@ def parts_of(
         margins = np.zeros((len(part), shape.margins), dtype=np.int64)
         if events.margin_cells is not None:
             margin_rows, margin_columns = events.margin_cells
-            places = np.searchsorted(groups, margin_rows) - first
-            inside = (places >= 0) & (places < len(part))
-            np.add.at(margins, (places[inside], margin_columns[inside]), 1)
+            positions = np.searchsorted(groups, margin_rows) - first
+            inside = (positions >= 0) & (positions < len(part))
+            np.add.at(margins, (positions[inside], margin_columns[inside]), 1)
         yield PartialSums(part, values, margins, totals)
 
 
@@ -265,7 +264,7 @@ class GroupSums:
             if events.margin_cells is not None:
                 np.add.at(self._margins, events.margin_cells, 1)
             return
-        for part in parts_of(self._protocol, events, self._shape, self._threads):
+        for part in partial_sums_of(self._protocol, events, self._shape, self._threads):
             self._values[part.groups] += part.values
             self._margins[part.groups] += part.margins
             self._totals[part.groups] += part.totals

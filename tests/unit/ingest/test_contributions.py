@@ -351,7 +351,7 @@ def test_events_that_occur_often_are_as_many_events(bound, rule):
 
 @pytest.mark.parametrize("bound", [20, 3000, 10**9])
 def test_a_person_with_very_many_events_is_cut_as_the_specification_says(bound):
-    count = 3 * contributions._MANY  # so that what cannot be kept is left out in between
+    count = 3 * contributions._OCCURRENCES_AT_ONCE  # so that what cannot be kept is left out in between
     events = packed(["heavy"] * count, [0] * count, range(count))
     bounded = KeyedOrder(KEY, ["g"]).bounded(events, bound)
     in_order = sorted(range(count), key=lambda item: event_hash(KEY, "heavy", "g", item, 0))
