@@ -126,8 +126,3 @@ class _StandardInput(io.RawIOBase):
         buffer[: len(part)] = part
         self._position += len(part)
         return len(part)
-
-
-def constant_columns(values: dict[str, str | None], count: int) -> dict[str, pa.Array]:
-    """So many rows of columns that have one value each."""
-    return {role: pa.repeat(pa.scalar(value, pa.string()), count) for role, value in values.items()}

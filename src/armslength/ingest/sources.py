@@ -19,7 +19,7 @@ from armslength.checks import short_repr
 from armslength.errors import InputError, ParameterError
 from armslength.ingest.databases import DATABASES, Database
 from armslength.ingest.event_columns import quoted
-from armslength.ingest.event_files import STANDARD_INPUT, EventFile, constant_columns
+from armslength.ingest.event_files import STANDARD_INPUT, EventFile
 from armslength.threads import interruptible
 
 _TABLES = {"parquet": "parquet", "pq": "parquet", "arrow": "arrow", "feather": "arrow"}
@@ -388,6 +388,11 @@ def chosen_schema(schema: pa.Schema, roles: dict[str, str], constants: Iterable[
     """The columns of these names, renamed to their roles, and those that are the same in all rows."""
     fields = [schema.field(schema.names.index(name)).with_name(role) for role, name in roles.items()]
     return pa.schema([*fields, *((role, pa.string()) for role in constants)])
+
+
+def constant_columns(values: dict[str, str | None], count: int) -> dict[str, pa.Array]:
+    """So many rows of columns that have one value each."""
+    return {role: pa.repeat(pa.scalar(value, pa.string()), count) for role, value in values.items()}
 
 
 def chosen_columns(

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from armslength._numba import kernel
 from armslength.errors import InputError
-from armslength.ingest.event_files import EventFile, constant_columns
+from armslength.ingest.event_files import EventFile
+from armslength.ingest.sources import constant_columns
 
 LINE = "line"  # the column of JSON objects
 LINE_FEED, CARRIAGE_RETURN = 10, 13
