@@ -14,7 +14,7 @@ from audit.kills import _badly_ended
 from cryptography.exceptions import InvalidTag
 
 from armslength.cli.exit_codes import ending_signals
-from armslength.ingest.contributions import PackedEvents
+from armslength.ingest.contributions import ItemList, PackedEvents
 from armslength.ingest.partitions import PARTS, Block, _TemporaryFile
 
 NOTHING = Found(False, False, (), ())
@@ -71,7 +71,9 @@ def block_of(count, person=b"p1234"):
     words = np.frombuffer(halves * count, dtype="<u8").astype(np.uint64).reshape(-1, 2)
     rows = np.hstack([words, np.arange(count, dtype=np.uint64)[:, None]])
     starts = np.array([0] + [count] * PARTS)
-    events = PackedEvents(rows, np.empty(0, dtype=np.uint8), has_second=True, has_words=False, items=None)
+    events = PackedEvents(
+        rows, np.empty(0, dtype=np.uint8), has_second=True, has_words=False, items=ItemList()
+    )
     return Block(events, starts, np.zeros(PARTS + 1, dtype=np.int64))
 
 

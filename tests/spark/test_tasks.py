@@ -260,7 +260,7 @@ def test_every_cell_has_one_place():
         layout = Layout(groups, width, cells)
         seen = np.zeros((groups, width + 1), dtype=int)
         for chunk in range(layout.chunks):
-            place = layout.place(chunk)
+            place = layout.slices(chunk)
             assert 0 < seen[place].size <= max(cells, 1)
             seen[place] += 1
         assert (seen == 1).all()

@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 
 _MOST_NAMES = 10_000  # groups that are not listed and are remembered: a wrong column may have millions
 _MOST_COMPARED = 1000
-# How one id is written in several ways: what differs, the pattern, and what replaces it.
-_SPELLINGS = {
-    "capital letters": None,
-    "zeros in front, such as 7 and 007": (r"^0+([0-9])", r"\1"),
-}
+_SPELLINGS = ("capital letters", "zeros in front, such as 7 and 007")  # how ids of one person may differ
 
 
 class ColumnCheck(NamedTuple):
@@ -91,8 +87,8 @@ class TableCheck:
 
 def check_table(job: TableJob, *, show_progress: bool = False) -> TableCheck:
     """Reads all events as a release would, and spends nothing. The result is **private**."""
-    left_out, rows, ids = LeftOut(), _Rows(len(job.groups.labels), job.protocol.record), _Ids()
-    cells = _Margins(job.protocol)
+    left_out, rows, ids = LeftOut(), _RowCounts(len(job.groups.labels), job.protocol.record), _IdSpellings()
+    cells = _MarginCounts(job.protocol)
     people, people_over, total, kept = 0, 0, 0.0, 0.0
     key = secrets.token_bytes(KEY_BYTES)  # a release draws another, so a person may count in another group
     for part in job.person_totals(key, left_out, rows, show_progress=show_progress):
@@ -100,8 +96,8 @@ def check_table(job: TableJob, *, show_progress: bool = False) -> TableCheck:
         people_over += int((part.totals > job.bound).sum())
         total += float(part.totals.sum())
         kept += float(np.minimum(part.totals, job.bound).sum())
-        ids.add(part.persons)
-        cells.add(part.events)
+        ids.add(part.ids)
+        cells.add(part)
     if job.groups.column is None:
         rows.listed[:] = left_out.rows - left_out.person
     groups = dict(zip(job.groups.labels, rows.listed.tolist(), strict=True))
@@ -121,7 +117,7 @@ def check_table(job: TableJob, *, show_progress: bool = False) -> TableCheck:
     )
 
 
-class _Rows:
+class _RowCounts:
     """How many rows with a person each group has, and how many of these are missing or other in each column of a record."""
 
     def __init__(self, count: int, record: Record | None) -> None:
@@ -162,7 +158,7 @@ class _Rows:
         }
 
 
-class _Margins:
+class _MarginCounts:
     """How much is in each item group, and how many people have more of them than count."""
 
     def __init__(self, protocol: Protocol) -> None:
@@ -205,7 +201,7 @@ def _likely(empty: list[str], unlisted: list[str]) -> dict[str, str]:
     return likely
 
 
-class _Ids:
+class _IdSpellings:
     """Which ids would be one if they were written alike: a hash of that spelling, and what was changed for it, of each id."""
 
     def __init__(self) -> None:
@@ -214,15 +210,12 @@ class _Ids:
 
     def add(self, persons: pa.Array) -> None:
         """Adds different ids."""
+        lower = pc.utf8_lower(persons)
+        plain = pc.replace_substring_regex(lower, r"^0+([0-9])", r"\1")
         changes = np.zeros(len(persons), dtype=np.uint8)
-        for bit, replacement in enumerate(_SPELLINGS.values()):
-            if replacement is None:
-                simple = pc.utf8_lower(persons)
-            else:
-                simple = pc.replace_substring_regex(persons, *replacement)
-            changes |= pc.not_equal(simple, persons).to_numpy(zero_copy_only=False).astype(np.uint8) << bit
-            persons = simple
-        self._hashes.append(np.fromiter(map(hash, persons.to_pylist()), np.int64, len(persons)))
+        for bit, (before, after) in enumerate([(persons, lower), (lower, plain)]):
+            changes |= pc.not_equal(before, after).to_numpy(zero_copy_only=False).astype(np.uint8) << bit
+        self._hashes.append(np.fromiter(map(hash, plain.to_pylist()), np.int64, len(plain)))
         self._changes.append(changes)
 
     def spellings(self) -> dict[str, int]:

@@ -28,11 +28,10 @@ _13, _16, _17, _21, _32, _56, _64 = (np.uint64(bits) for bits in (13, 16, 17, 21
 _LONG = np.uint64(255)  # in place of the length
 _HIGH, _LOW, _GROUP, _AMOUNT, _TIMES, _KEY = range(2, 8)  # columns of events
 _LOW_24, _LOW_32, _LOW_56 = (np.uint64(2**bits - 1) for bits in (24, 32, 56))
-_ALL: Int64s = np.array([-1])  # instead of the numbers of all rows
-_FEW = 64  # events of one person that are sorted by comparing all pairs
+_SORTED_BY_PAIRS = 64  # events of one person that are sorted by comparing all pairs
 _LARGEST = np.int64(2**63 - 1)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MANY = 1 << 12  # events of one person that wait before those that cannot be kept are left out
+_OCCURRENCES_AT_ONCE = 1 << 12  # events of one person that wait before those that cannot be kept are left out
 _EVENT_END = np.uint64(40 << 56)  # five words were hashed
 
 
@@ -47,31 +46,33 @@ class Events(NamedTuple):
     rows: Words  # n x 5 to n x 8
     long_ids: NDArray[np.uint8]  # the ids that are too long for two words
 
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+        return int(self.rows.shape[1])
+
+    def chosen(self, rows: Int64s) -> "Events":
+        """The events of these rows; long ids are shared."""
+        return Events(self.rows[rows], self.long_ids)
+
+    def unpack(self, target: Words, first_long: int) -> NDArray[np.uint8]:
+        """Writes the rows, with 1 in columns that are not there, and returns their long ids, whose positions begin at `first_long`."""
+        width = min(self.width, target.shape[1])
+        target[:, :width], target[:, width:] = self.rows[:, :width], 1
+        return move_long_ids(target, self.long_ids, 0, first_long)
+
     @classmethod
-    def joined(cls, parts: "Sequence[Part]", width: int = 0) -> "Events":
+    def joined(cls, parts: "Sequence[Events | PackedEvents]", width: int = 0) -> "Events":
         """One copy of all parts, with as many columns as the widest has, or as many as that."""
-        width = width or max(_width(events) for events, _, _ in parts)
-        counts = [len(events.rows if wanted is None else wanted) for events, _, wanted in parts]
-        sizes = [
-            long_bytes(events.rows, events.long_ids, first, _ALL if wanted is None else wanted)
-            for events, first, wanted in parts
-            if len(events.long_ids)
-        ]
-        rows = np.empty((sum(counts), width), dtype=np.uint64)
-        long_ids = np.empty(int(sum(sizes)), dtype=np.uint8)
-        start, used = 0, 0
-        for (events, first_long, wanted), count in zip(parts, counts, strict=True):
-            target = rows[start : start + count]
-            start += count
-            if isinstance(events, Events):
-                places = _ALL if wanted is None else wanted
-                used = copy_rows(*events, first_long, places, target, long_ids, used)
-            else:
-                items = events.items or _NO_ITEMS
-                layout = events.has_second, events.has_words, items.words, items.margins
-                unpack_rows(events.rows, *layout, target)
-                used = move_long_ids(events.long_ids, first_long, target, long_ids, used)
-        return cls(rows, long_ids)
+        width = width or max(part.width for part in parts)
+        rows = np.empty((sum(len(part.rows) for part in parts), width), dtype=np.uint64)
+        long_ids, start, used = [np.empty(0, dtype=np.uint8)], 0, 0
+        for part in parts:
+            target = rows[start : start + len(part.rows)]
+            start += len(target)
+            long_ids.append(part.unpack(target, used))
+            used += len(long_ids[-1])
+        return cls(rows, np.concatenate(long_ids))
 
 
 class ItemList:
@@ -81,11 +82,8 @@ class ItemList:
     margins: Words = np.empty(0, dtype=np.uint64)  # the number of each item's group, if there are item groups
 
 
-_NO_ITEMS = ItemList()
-
-
 class PackedEvents(NamedTuple):
-    """Events in fewer words, to be stored; `Events.joined` makes events of them.
+    """Events in fewer words, to be stored; `Events.joined` unpacks them.
 
     The columns are the first word of the person; the second one, if any id has more than 8 bytes; then, from the lowest bit on, 32 bits
     with the number of the item (or of its group, if it has no number), 24 with the number of the group, and 8 with the length of the id, unless the second word has it;
@@ -96,21 +94,19 @@ class PackedEvents(NamedTuple):
     long_ids: NDArray[np.uint8]
     has_second: bool
     has_words: bool
-    items: ItemList | None  # that the numbers belong to; None for items that are numbers themselves
+    items: ItemList  # that the numbers belong to; empty for items that are numbers themselves
+    first_long: int = 0  # the position of the first of the long ids, which other positions count from
 
     @property
-    def has_amounts(self) -> bool:
-        """Whether amounts are stored."""
-        return bool(self.rows.shape[1] > 2 + self.has_second + 2 * self.has_words)
+    def width(self) -> int:
+        """How many columns the events have when they are unpacked."""
+        has_amounts = self.rows.shape[1] > 2 + self.has_second + 2 * self.has_words
+        return _AMOUNT + int(has_amounts)
 
-    def part(self, rows: slice, long_ids: slice) -> "PackedEvents":
-        """Some of the events, not copied; places of long ids stay as they are."""
-        return self._replace(rows=self.rows[rows], long_ids=self.long_ids[long_ids])
-
-
-Part = tuple[
-    Events | PackedEvents, int, Int64s | None
-]  # events, the place of their first long id, which rows are wanted (None: all)
+    def unpack(self, target: Words, first_long: int) -> NDArray[np.uint8]:
+        """As that of `Events`."""
+        unpack_rows(self.rows, self.has_second, self.has_words, self.items.words, self.items.margins, target)
+        return move_long_ids(target, self.long_ids, self.first_long, first_long)
 
 
 @dataclass(frozen=True)
@@ -124,7 +120,8 @@ class BoundedEvents:
     starts: Int64s  # each person's first event, and the number of all
     keys: Words  # the hashes, where they were needed
     totals: Floats  # what each person had before the bound: Σ|amount|, after `each_once` and `one_group`
-    persons: Int64s  # the place of one of the person's events in the input
+    persons: Int64s  # the row of one of the person's events in the input
+    ids: pa.Array | None = None  # of the persons, where they are asked for
     columns: NDArray[np.int32] | None = None  # where each item is added: see `sums.ItemColumns`
     margin_cells: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None  # see `sums.margin_cells`
 
@@ -178,25 +175,24 @@ class KeyedOrder:
         """Fewer events, of which `bounded` keeps the same, also with other events: some that are beyond the bound are left out."""
         if not self.each_once:
             rows, times = different_events(*events, self.key)
-            different = Events.joined([(events, 0, rows)], _TIMES + 1)
+            different = Events.joined([events.chosen(rows)], _TIMES + 1)
             different.rows[:, _TIMES] = times
             return different
-        return self._kept(
-            events, bound, min(events.rows.shape[1], _TIMES)
-        )  # a later event can only push these out
+        # a later event can only push these out
+        return self._kept(events, bound, min(events.width, _TIMES))
 
     def shortened(self, parts: Iterable[Events], bound: int) -> Events:
         """Events of which `bounded` keeps the same as of all these parts; equal group and item of a person must be in one part.
 
         What a part does not keep by itself cannot be kept at all. Each event has its own hash from then on.
         """
-        return Events.joined([(self._kept(events, bound, _KEY + 1), 0, None) for events in parts])
+        return Events.joined([self._kept(events, bound, _KEY + 1) for events in parts])
 
     def _kept(self, events: Events, bound: int, width: int) -> Events:
         """What is kept, as events with so many columns."""
         # hashes may be needed, also where everything is kept
         kept = self.bounded(events, bound, in_order=width > _KEY)
-        result = Events.joined([(events, 0, np.repeat(kept.persons, np.diff(kept.starts)))], width)
+        result = Events.joined([events.chosen(np.repeat(kept.persons, np.diff(kept.starts)))], width)
         groups = kept.groups | kept.margins.astype(np.int64) << 32
         columns = [*kept.items.T, groups, kept.amounts, 1, kept.keys]
         for place, column in enumerate(columns[: width - _HIGH], _HIGH):
@@ -216,21 +212,21 @@ def ids_of(events: Events, places: Int64s) -> pa.Array:
 
 
 @kernel
-def _rotated(word: np.uint64, bits: np.uint64) -> np.uint64:
+def _rotate(word: np.uint64, bits: np.uint64) -> np.uint64:
     return (word << bits) | (word >> (_64 - bits))
 
 
 @kernel
 def _round(v0: np.uint64, v1: np.uint64, v2: np.uint64, v3: np.uint64) -> _State:
     v0, v2 = v0 + v1, v2 + v3
-    v1, v3 = _rotated(v1, _13) ^ v0, _rotated(v3, _16) ^ v2
-    v0, v2 = _rotated(v0, _32) + v3, v2 + v1
-    v1, v3 = _rotated(v1, _17) ^ v2, _rotated(v3, _21) ^ v0
-    return v0, v1, _rotated(v2, _32), v3
+    v1, v3 = _rotate(v1, _13) ^ v0, _rotate(v3, _16) ^ v2
+    v0, v2 = _rotate(v0, _32) + v3, v2 + v1
+    v1, v3 = _rotate(v1, _17) ^ v2, _rotate(v3, _21) ^ v0
+    return v0, v1, _rotate(v2, _32), v3
 
 
 @kernel
-def _begun(key: Words) -> _State:
+def _initial_state(key: Words) -> _State:
     return (
         key[0] ^ np.uint64(0x736F6D6570736575),
         key[1] ^ np.uint64(0x646F72616E646F6D),
@@ -240,17 +236,16 @@ def _begun(key: Words) -> _State:
 
 
 @kernel
-def _with_word(state: _State, word: np.uint64) -> _State:
-    v0, v1, v2, v3 = state
+def _absorb(v0: np.uint64, v1: np.uint64, v2: np.uint64, v3: np.uint64, word: np.uint64) -> _State:
     v0, v1, v2, v3 = _round(v0, v1, v2, v3 ^ word)
     v0, v1, v2, v3 = _round(v0, v1, v2, v3)
     return v0 ^ word, v1, v2, v3
 
 
 @kernel
-def _ended(state: _State, last: np.uint64) -> np.uint64:
+def _digest(state: _State, last: np.uint64) -> np.uint64:
     """The hash, after the word with the length in its highest byte."""
-    v0, v1, v2, v3 = _with_word(state, last)
+    v0, v1, v2, v3 = _absorb(*state, last)
     v2 ^= np.uint64(0xFF)
     for _ in range(4):
         v0, v1, v2, v3 = _round(v0, v1, v2, v3)
@@ -264,28 +259,28 @@ def _word(data: NDArray[np.uint8], first: Any, last: Any) -> np.uint64:
         missing = np.uint64(8 * (8 - (last - first)))
         return (load_word(data, first) << missing) >> missing if missing < _64 else _0
     word = _0
-    for place in range(last - 1, first - 1, -1):
-        word = (word << _8) | np.uint64(data[place])
+    for position in range(last - 1, first - 1, -1):
+        word = (word << _8) | np.uint64(data[position])
     return word
 
 
 @kernel
 def text_hash(data: NDArray[np.uint8], first: int, last: int, key: Words) -> np.uint64:
     """SipHash-2-4 of some bytes."""
-    state, place = _begun(key), first
-    while place + 8 <= last:
-        state = _with_word(state, _word(data, place, place + 8))
-        place += 8
-    return _ended(state, _word(data, place, last) | (np.uint64(last - first) << _56))
+    state, position = _initial_state(key), first
+    while position + 8 <= last:
+        state = _absorb(*state, _word(data, position, position + 8))
+        position += 8
+    return _digest(state, _word(data, position, last) | (np.uint64(last - first) << _56))
 
 
 # Persons. An id of up to 15 bytes lies in its two words, with its length in the highest byte. For a longer one that byte is 255, the
-# other bits of that word are its place among the long ids (4 bytes of length, then the text), and the first word is its hash.
+# other bits of that word are its position among the long ids (4 bytes of length, then the text), and the first word is its hash.
 
 
 @kernel
 def pack_person(data: NDArray[np.uint8], first: int, last: int, key: Words) -> tuple[np.uint64, np.uint64]:
-    """The two words of an id; of a long one without its place."""
+    """The two words of an id; of a long one without its position."""
     length = last - first
     if length > SHORT_ID:
         return text_hash(data, first, last, key), _LONG << _56
@@ -308,8 +303,8 @@ def person_hash(first: np.uint64, second: np.uint64, key: Words) -> np.uint64:
     if length == _LONG:
         return first
     if length < _8:
-        return _ended(_begun(key), first | second)
-    return _ended(_with_word(_begun(key), first), second)
+        return _digest(_initial_state(key), first | second)
+    return _digest(_absorb(*_initial_state(key), first), second)
 
 
 @kernel
@@ -329,9 +324,9 @@ def slot_of(first: np.uint64, second: np.uint64, key: Words, size: int) -> np.in
 
 
 @kernel
-def long_length(long_ids: NDArray[np.uint8], place: np.int64) -> np.int64:
-    """How many bytes the long id at a place has."""
-    return np.int64(_word(long_ids, place, place + 4))
+def long_length(long_ids: NDArray[np.uint8], position: np.int64) -> np.int64:
+    """How many bytes the long id at a position has."""
+    return np.int64(_word(long_ids, position, position + 4))
 
 
 @kernel
@@ -340,10 +335,10 @@ def _same_person(rows: Words, long_ids: NDArray[np.uint8], a: int, b: int) -> bo
         return False
     if rows[a, 1] >> _56 != _LONG or rows[b, 1] >> _56 != _LONG:
         return rows[a, 1] == rows[b, 1]  # type: ignore[no-any-return]  # a bool
-    place, other = np.int64(rows[a, 1] & _LOW_56), np.int64(rows[b, 1] & _LOW_56)
-    length = long_length(long_ids, place)
+    position, other = np.int64(rows[a, 1] & _LOW_56), np.int64(rows[b, 1] & _LOW_56)
+    length = long_length(long_ids, position)
     return long_length(long_ids, other) == length and same_bytes(
-        long_ids, place + 4, long_ids, other + 4, length
+        long_ids, position + 4, long_ids, other + 4, length
     )
 
 
@@ -351,7 +346,7 @@ def _same_person(rows: Words, long_ids: NDArray[np.uint8], a: int, b: int) -> bo
 def same_bytes(
     a: NDArray[np.uint8], start: np.int64, b: NDArray[np.uint8], other: np.int64, length: np.int64
 ) -> bool:
-    """Whether so many bytes from a place on are equal."""
+    """Whether so many bytes from a position on are equal."""
     for step in range(length):  # noqa: SIM110  # a kernel has no generators
         if a[start + step] != b[other + step]:
             return False
@@ -373,72 +368,34 @@ def unpack_persons(
     data = np.empty(starts[-1], dtype=np.uint8)
     for i in range(len(places)):
         first, second = rows[places[i], 0], rows[places[i], 1]
-        place = np.int64(second & _LOW_56) + 4
+        position = np.int64(second & _LOW_56) + 4
         for step in range(starts[i + 1] - starts[i]):
             if second >> _56 == _LONG:
-                data[starts[i] + step] = long_ids[place + step]
+                data[starts[i] + step] = long_ids[position + step]
             else:
                 word = first if step < 8 else second
                 data[starts[i] + step] = np.uint8((word >> np.uint64(8 * (step % 8))) & np.uint64(255))
     return starts, data
 
 
-def _width(events: Events | PackedEvents) -> int:
-    """How many columns the events have, or will have."""
-    return events.rows.shape[1] if isinstance(events, Events) else _AMOUNT + events.has_amounts
-
-
 @kernel
-def long_bytes(rows: Words, long_ids: NDArray[np.uint8], first_long: int, wanted: Int64s) -> np.int64:
-    """How many bytes the long ids of the wanted rows take, each as often as it occurs; `_ALL` wants all rows."""
+def move_long_ids(rows: Words, long_ids: NDArray[np.uint8], first_long: int, start: int) -> NDArray[np.uint8]:
+    """A copy of the long ids of the rows, each as often as it occurs; the rows get their new positions, which count from `start`."""
+    if not len(long_ids):
+        return np.empty(0, dtype=np.uint8)
     size = np.int64(0)
-    for i in range(len(rows) if _is_all(wanted) else len(wanted)):
-        second = rows[i if _is_all(wanted) else wanted[i], 1]
-        if second >> _56 == _LONG:
-            size += 4 + long_length(long_ids, np.int64(second & _LOW_56) - first_long)
-    return size
-
-
-@kernel
-def _is_all(wanted: Int64s) -> bool:
-    return len(wanted) == 1 and wanted[0] == -1
-
-
-@kernel
-def copy_rows(
-    rows: Words,
-    long_ids: NDArray[np.uint8],
-    first_long: int,
-    wanted: Int64s,
-    target: Words,
-    long_target: NDArray[np.uint8],
-    used: int,
-) -> int:
-    """Copies the wanted rows, long ids to where `used` bytes are taken; how many are taken then. Columns that are not there become 1."""
-    width = min(rows.shape[1], target.shape[1])
-    for i in range(len(target)):
-        row = i if _is_all(wanted) else wanted[i]
-        for column in range(width):
-            target[i, column] = rows[row, column]
-        for column in range(width, target.shape[1]):
-            target[i, column] = _1
-    return move_long_ids(long_ids, first_long, target, long_target, used)
-
-
-@kernel
-def move_long_ids(
-    long_ids: NDArray[np.uint8], first_long: int, target: Words, long_target: NDArray[np.uint8], used: int
-) -> int:
-    """Copies the long ids of rows to where `used` bytes are taken, and writes their new places there; how many are taken then."""
-    if len(long_ids):
-        for row in range(len(target)):
-            if target[row, 1] >> _56 == _LONG:
-                place = np.int64(target[row, 1] & _LOW_56) - first_long
-                target[row, 1] = (_LONG << _56) | np.uint64(used)
-                for step in range(4 + long_length(long_ids, place)):
-                    long_target[used] = long_ids[place + step]
-                    used += 1
-    return used
+    for row in range(len(rows)):
+        if rows[row, 1] >> _56 == _LONG:
+            size += 4 + long_length(long_ids, np.int64(rows[row, 1] & _LOW_56) - first_long)
+    moved, used = np.empty(size, dtype=np.uint8), 0
+    for row in range(len(rows)):
+        if rows[row, 1] >> _56 == _LONG:
+            position = np.int64(rows[row, 1] & _LOW_56) - first_long
+            rows[row, 1] = (_LONG << _56) | np.uint64(start + used)
+            for step in range(4 + long_length(long_ids, position)):
+                moved[used] = long_ids[position + step]
+                used += 1
+    return moved
 
 
 @kernel
@@ -504,7 +461,7 @@ def _by_person(events: Words, long_ids: NDArray[np.uint8], key: Words) -> tuple[
 
 
 @kernel
-def most_of_one(events: Words, long_ids: NDArray[np.uint8], key: Words) -> int:
+def most_events_of_one_person(events: Words, long_ids: NDArray[np.uint8], key: Words) -> int:
     """The most events that one person has."""
     starts, _ = _by_person(events, long_ids, key)
     return np.diff(starts).max() if len(events) else 0
@@ -524,26 +481,9 @@ def _before(a: int, b: int, keys: Words, cells: Words, amounts: Int64s) -> bool:
 
 
 @kernel
-def _sift(
-    places: NDArray[np.int32], start: int, count: int, keys: Words, cells: Words, amounts: Int64s
-) -> None:
-    """Moves the place at `start` down its heap, until no larger one is below it."""
-    moved, parent = places[start], start
-    while 2 * parent + 1 < count:
-        child = 2 * parent + 1
-        if child + 1 < count and _before(places[child], places[child + 1], keys, cells, amounts):
-            child += 1
-        if not _before(moved, places[child], keys, cells, amounts):
-            break
-        places[parent] = places[child]
-        parent = child
-    places[parent] = moved
-
-
-@kernel
 def sort_places(places: NDArray[np.int32], count: int, keys: Words, cells: Words, amounts: Int64s) -> None:
     """The numbers below `count`, sorted by key, cell and amount."""
-    if count > _FEW:
+    if count > _SORTED_BY_PAIRS:
         _sort_many(places, count, keys, cells, amounts)
         return
     # how many keys are smaller is counted by loops without a branch, which become vectors
@@ -565,18 +505,11 @@ def sort_places(places: NDArray[np.int32], count: int, keys: Words, cells: Words
 
 @kernel
 def _sort_many(places: NDArray[np.int32], count: int, keys: Words, cells: Words, amounts: Int64s) -> None:
-    """The same for any number, as a heap, unless they are sorted already."""
-    descents = 0
-    for place in range(count):
-        places[place] = place
-        descents += place > 0 and _before(place, place - 1, keys, cells, amounts)
-    if descents == 0:
-        return
-    for start in range(count // 2 - 1, -1, -1):
-        _sift(places, start, count, keys, cells, amounts)
-    for end in range(count - 1, 0, -1):
-        places[0], places[end] = places[end], places[0]
-        _sift(places, 0, end, keys, cells, amounts)
+    """The same for any number: stable sorts by each, the one that decides last."""
+    order = np.argsort(amounts[:count], kind="mergesort")
+    for words in (cells[2], cells[1], cells[0], keys):
+        order = order[np.argsort(words[:count][order], kind="mergesort")]
+    places[:count] = order
 
 
 @kernel
@@ -585,7 +518,7 @@ def _is_same_cell(a: int, b: int, cells: Words) -> bool:
 
 
 @kernel
-def _added(total: np.int64, amount: np.int64, times: np.int64) -> np.int64:
+def _saturated_sum(total: np.int64, amount: np.int64, times: np.int64) -> np.int64:
     """total + |amount|·times, at most the largest number."""
     magnitude = abs(amount)
     if magnitude < 0 or magnitude > (_LARGEST - total) // times:  # the smallest int64 has no magnitude
@@ -597,11 +530,6 @@ def _added(total: np.int64, amount: np.int64, times: np.int64) -> np.int64:
 def _doubled(array: Any) -> Any:
     """The array with as much space again."""
     return np.concatenate((array, np.empty_like(array)))
-
-
-@kernel
-def _doubled_cells(cells: Words) -> Words:
-    return np.concatenate((cells, np.empty_like(cells)), axis=1)
 
 
 @kernel
@@ -620,34 +548,27 @@ def _cap(places: NDArray[np.int32], count: int, amounts: Int64s, bound: np.int64
 
 @kernel
 def _event_hash(
-    begun: _State, group: np.uint64, high: np.uint64, low: np.uint64, occurrence: np.uint64
+    state_of_person: _State, group: np.uint64, high: np.uint64, low: np.uint64, occurrence: np.uint64
 ) -> np.uint64:
     """The hash of an event, after the person's; `group` is the hash of the group."""
-    state = _with_word(_with_word(_with_word(begun, group), high), low)
-    return _ended(_with_word(state, occurrence), _EVENT_END)
+    state = _absorb(*_absorb(*_absorb(*state_of_person, group), high), low)
+    return _digest(_absorb(*state, occurrence), _EVENT_END)
 
 
 @kernel
-def hash_events(begun: _State, groups: Words, high: Words, low: Words, keys: Words, count: int) -> None:
+def hash_events(
+    state_of_person: _State, groups: Words, high: Words, low: Words, keys: Words, count: int
+) -> None:
     """`_event_hash` of so many events, with 0 for the occurrence; written out, because so it becomes a loop of vectors."""
-    b0, b1, b2, b3 = begun
+    b0, b1, b2, b3 = state_of_person
     for place in range(count):
-        word = groups[place]
-        v0, v1, v2, v3 = _round(b0, b1, b2, b3 ^ word)
+        v0, v1, v2, v3 = _absorb(b0, b1, b2, b3, groups[place])
+        v0, v1, v2, v3 = _absorb(v0, v1, v2, v3, high[place])
+        v0, v1, v2, v3 = _absorb(v0, v1, v2, v3, low[place])
+        v0, v1, v2, v3 = _absorb(v0, v1, v2, v3, _0)
+        v0, v1, v2, v3 = _absorb(v0, v1, v2, v3, _EVENT_END)
+        v2 ^= np.uint64(0xFF)
         v0, v1, v2, v3 = _round(v0, v1, v2, v3)
-        v0 ^= word
-        word = high[place]
-        v0, v1, v2, v3 = _round(v0, v1, v2, v3 ^ word)
-        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
-        v0 ^= word
-        word = low[place]
-        v0, v1, v2, v3 = _round(v0, v1, v2, v3 ^ word)
-        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
-        v0, v1, v2, v3 = _round(v0 ^ word, v1, v2, v3)
-        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
-        v0, v1, v2, v3 = _round(v0, v1, v2, v3 ^ _EVENT_END)
-        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
-        v0, v1, v2, v3 = _round(v0 ^ _EVENT_END, v1, v2 ^ np.uint64(0xFF), v3)
         v0, v1, v2, v3 = _round(v0, v1, v2, v3)
         v0, v1, v2, v3 = _round(v0, v1, v2, v3)
         v0, v1, v2, v3 = _round(v0, v1, v2, v3)
@@ -674,34 +595,38 @@ def bound_events(  # noqa: C901, PLR0912, PLR0915  # one loop over persons; each
     kept_amounts, kept_keys = np.empty(len(events), np.int64), np.empty(len(events), np.uint64)
     totals, firsts = np.zeros(people), np.empty(people, dtype=np.int64)
 
-    most = 1
+    largest = 1
     for person in range(people):
-        most = max(most, starts[person + 1] - starts[person])
+        largest = max(largest, starts[person + 1] - starts[person])
     # one person's events, and below their occurrences as far as they may be kept
-    keys, cells, places = np.empty(most, np.uint64), np.zeros((4, most), np.uint64), np.empty(most, np.int32)
-    hashes = np.empty(most, np.uint64)  # of groups
-    amounts, times = np.ones(most, dtype=np.int64), np.ones(most, dtype=np.int64)
-    all_keys, all_cells = np.empty(64, dtype=np.uint64), np.empty((4, 64), dtype=np.uint64)
-    all_amounts, all_places = np.empty(64, dtype=np.int64), np.empty(64, dtype=np.int32)
+    keys, cells, places = (
+        np.empty(largest, np.uint64),
+        np.zeros((4, largest), np.uint64),
+        np.empty(largest, np.int32),
+    )
+    hashes = np.empty(largest, np.uint64)  # of groups
+    amounts, times = np.ones(largest, dtype=np.int64), np.ones(largest, dtype=np.int64)
+    all_keys, all_cells = np.empty(0, np.uint64), np.empty((4, 0), np.uint64)
+    all_amounts, all_places = np.empty(0, np.int64), np.empty(0, np.int32)
 
     for person in range(people):
         first = rows[starts[person]]
         firsts[person] = first
-        begun = _with_word(_begun(key), person_hash(events[first, 0], events[first, 1], key))
-        only = np.int64(-1)
+        state_of_person = _absorb(*_initial_state(key), person_hash(events[first, 0], events[first, 1], key))
+        single_group = np.int64(-1)
         if one_group:
             smallest = _0
             for place in range(starts[person], starts[person + 1]):
                 group = np.int64(events[rows[place], _GROUP] & _LOW_32)
-                if group != only:
-                    value = _ended(_with_word(begun, group_hashes[group]), _16 << _56)
-                    if only < 0 or value < smallest or (value == smallest and group < only):
-                        only, smallest = group, value
+                if group != single_group:
+                    value = _digest(_absorb(*state_of_person, group_hashes[group]), _16 << _56)
+                    if single_group < 0 or value < smallest or (value == smallest and group < single_group):
+                        single_group, smallest = group, value
         count, total = 0, np.int64(0)
         for place in range(starts[person], starts[person + 1]):
             row = rows[place]
             group = np.int64(events[row, _GROUP] & _LOW_32)
-            if only >= 0 and group != only:
+            if single_group >= 0 and group != single_group:
                 continue
             cells[0, count], cells[3, count] = group, events[row, _GROUP] >> _32
             cells[1, count], cells[2, count] = events[row, _HIGH], events[row, _LOW]
@@ -710,26 +635,24 @@ def bound_events(  # noqa: C901, PLR0912, PLR0915  # one loop over persons; each
                 times[count] = np.int64(events[row, _TIMES])
             keys[count] = events[row, _KEY] if width > _KEY else cells[2, count]
             hashes[count] = group_hashes[group]
-            total = _added(total, amounts[count], times[count])
+            total = _saturated_sum(total, amounts[count], times[count])
             places[count] = count
             count += 1
         needs_hashes = in_order or total > bound
         if needs_hashes and width <= _KEY:
-            hash_events(begun, hashes, cells[1], cells[2], keys, count)
+            hash_events(state_of_person, hashes, cells[1], cells[2], keys, count)
         if each_once or needs_hashes:
             sort_places(places, count, keys, cells, amounts)
         different, occurrences = 0, 0
         for place in range(count):
-            here = places[place]
-            is_again = place > 0 and _is_same_cell(
-                here, places[place - 1 if not each_once else different - 1], cells
-            )
+            event = places[place]
+            is_again = place > 0 and _is_same_cell(event, places[different - 1], cells)
             if is_again and each_once:
                 continue
-            places[different] = here
+            places[different] = event
             different += 1
-            occurrences += np.int64(is_again) + times[here] - 1
-            totals[person] += abs(np.float64(amounts[here])) * times[here]
+            occurrences += np.int64(is_again) + times[event] - 1
+            totals[person] += abs(np.float64(amounts[event])) * times[event]
         if not needs_hashes or occurrences == 0 or width > _KEY:
             if needs_hashes:
                 different = _cap(places, different, amounts, bound)
@@ -740,31 +663,31 @@ def bound_events(  # noqa: C901, PLR0912, PLR0915  # one loop over persons; each
             order_keys, order_cells, order_amounts = keys, cells, amounts
         else:
             chosen, occurrence = 0, _0
+            space: Any = different + occurrences
+            if bound < space // 2:
+                space = min(space, _OCCURRENCES_AT_ONCE + 2 * bound)
+            if space > len(all_keys):
+                all_keys, all_cells = np.empty(space, np.uint64), np.empty((4, space), np.uint64)
+                all_amounts, all_places = np.empty(space, np.int64), np.empty(space, np.int32)
             for place in range(different):
-                here = places[place]
-                if place == 0 or not _is_same_cell(here, places[place - 1], cells):
+                event = places[place]
+                if place == 0 or not _is_same_cell(event, places[place - 1], cells):
                     occurrence = _0
-                for _ in range(times[here]):
-                    if chosen == len(all_keys):
-                        if chosen >= _MANY:  # what is beyond the bound now is beyond it later
-                            old_keys, old_cells = all_keys.copy(), all_cells.copy()
-                            sort_places(all_places, chosen, all_keys, all_cells, all_amounts)
-                            chosen = _cap(all_places, chosen, all_amounts, bound)
-                            old_amounts = all_amounts.copy()
-                            for new in range(chosen):
-                                old = all_places[new]
-                                all_keys[new], all_amounts[new] = old_keys[old], old_amounts[old]
-                                all_cells[:, new] = old_cells[:, old]
-                        if chosen > len(all_keys) // 2:
-                            all_keys, all_cells = _doubled(all_keys), _doubled_cells(all_cells)
-                            all_amounts, all_places = _doubled(all_amounts), _doubled(all_places)
-                    hashed = hashes[here], cells[1, here], cells[2, here]
+                for _ in range(times[event]):
+                    if chosen == space:  # what is beyond the bound now is beyond it later
+                        sort_places(all_places, chosen, all_keys, all_cells, all_amounts)
+                        chosen = _cap(all_places, chosen, all_amounts, bound)
+                        first_places = all_places[:chosen]
+                        all_keys[:chosen] = all_keys[first_places]
+                        all_cells[:, :chosen] = all_cells[:, first_places]
+                        all_amounts[:chosen] = all_amounts[first_places]
+                    hashed = hashes[event], cells[1, event], cells[2, event]
                     all_keys[chosen] = (
-                        _event_hash(begun, *hashed, occurrence) if occurrence > _0 else keys[here]
+                        _event_hash(state_of_person, *hashed, occurrence) if occurrence > _0 else keys[event]
                     )
                     for part in range(4):
-                        all_cells[part, chosen] = cells[part, here]
-                    all_amounts[chosen] = amounts[here]
+                        all_cells[part, chosen] = cells[part, event]
+                    all_amounts[chosen] = amounts[event]
                     chosen, occurrence = chosen + 1, occurrence + _1
             sort_places(all_places, chosen, all_keys, all_cells, all_amounts)
             order, chosen = all_places, _cap(all_places, chosen, all_amounts, bound)
@@ -774,10 +697,10 @@ def bound_events(  # noqa: C901, PLR0912, PLR0915  # one loop over persons; each
             kept_amounts, kept_keys = _doubled(kept_amounts), _doubled(kept_keys)
             kept_margins = _doubled(kept_margins)
         for place in range(chosen):
-            here = order[place]
-            kept_groups[kept], kept_margins[kept] = order_cells[0, here], order_cells[3, here]
-            kept_items[kept, 0], kept_items[kept, 1] = order_cells[1, here], order_cells[2, here]
-            kept_amounts[kept], kept_keys[kept] = order_amounts[here], order_keys[here]
+            event = order[place]
+            kept_groups[kept], kept_margins[kept] = order_cells[0, event], order_cells[3, event]
+            kept_items[kept, 0], kept_items[kept, 1] = order_cells[1, event], order_cells[2, event]
+            kept_amounts[kept], kept_keys[kept] = order_amounts[event], order_keys[event]
             kept += 1
         kept_starts[person + 1] = kept
     return (

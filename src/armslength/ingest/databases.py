@@ -96,8 +96,8 @@ class Database:
         )
         query = f"SELECT {columns} FROM {inside} AS events {end}"  # noqa: S608  # the data holder's own text, names quoted
         if self.scheme == "sqlite":
-            place = f"file:{quote(str(self._path()))}?mode=ro"
-            with closing(sqlite3.connect(place, uri=True, check_same_thread=False)) as connection:
+            address = f"file:{quote(str(self._path()))}?mode=ro"
+            with closing(sqlite3.connect(address, uri=True, check_same_thread=False)) as connection:
                 connection.text_factory = _text
                 yield _sqlite_reader(connection.execute(query))
         elif self.scheme == "duckdb":
@@ -111,7 +111,12 @@ class Database:
 
     def _server(self) -> Any:
         """A connection to PostgreSQL."""
-        driver = _adbc()
+        try:
+            driver = import_module("adbc_driver_postgresql.dbapi")
+        except ImportError:
+            raise ParameterError(
+                "PostgreSQL needs a driver, got none: pip install 'armslength[postgresql]'"
+            ) from None
         try:
             return interruptible(lambda: driver.connect(self.address))
         except driver.Error as problem:
@@ -191,12 +196,3 @@ def _sqlite_reader(cursor: sqlite3.Cursor) -> pa.RecordBatchReader:
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     return pa.RecordBatchReader.from_batches(schema, batches())
-
-
-def _adbc() -> Any:
-    try:
-        return import_module("adbc_driver_postgresql.dbapi")
-    except ImportError:
-        raise ParameterError(
-            "PostgreSQL needs a driver, got none: pip install 'armslength[postgresql]'"
-        ) from None

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from armslength._numba import Int64s, Words, kernel, load_word
+from armslength._numba import Int64s, Words, kernel
 from armslength.errors import plural
 from armslength.ingest.contributions import (
     SHORT_ID,
@@ -35,11 +35,9 @@ _NO_WORDS = b"\xff" * 16
 _NO_TEXT = pa.Array.from_buffers(pa.large_string(), 1, [None, pa.py_buffer(bytes(16)), pa.py_buffer(b"")])
 _LONG = np.uint64(255 << 56)
 _0, _32 = np.uint64(0), np.uint64(32)
-_HIGH_BITS = np.uint64(0x8080808080808080)
-_NONE = np.empty(0, dtype=np.int64)
+_NO_AMOUNTS = np.empty(0, dtype=np.int64)
 _NO_MARGINS: Words = np.empty(0, dtype=np.uint64)
 _NO_ROWS: Words = np.empty((0, 2), dtype=np.uint64)
-_AT_ONCE = 128  # rows
 
 
 @dataclass
@@ -99,7 +97,7 @@ class _KnownItems(NamedTuple):
         ItemList | None
     )  # of the same; None for texts of one batch, which are forgotten, so that events cannot refer to them
     packed: Words  # as ids of persons are
-    slots: Words  # bits of the hash, and 1 + the number of the text; 0 if empty
+    slots: NDArray[np.int32]  # the numbers of texts; −1 if empty
 
 
 class Items(NamedTuple):
@@ -135,39 +133,41 @@ class ItemWords:
         self._numbers = None if names is None else {name: number for number, name in enumerate(names)}
         self._key = key
         self._lock = Lock()
-        self._known = self._of(_NO_TEXT, None)
+        self._known = self._extended(_NO_TEXT, None)
 
     def find(self, items: pa.Array) -> Items:
         """The items of rows of text."""
         known = self._known
-        places = self._places(known, items)
-        is_new = places < 0
+        numbers = self._numbers_among(known, items)
+        is_new = numbers < 0
         if is_new.any():
             with self._lock:  # others go on with what they have
-                known = self._known  # with what was added meanwhile; places in the list stay as they are
+                known = self._known  # with what was added meanwhile; numbers in the list stay as they are
                 new = items.filter(_mask(is_new))
                 new = new.fill_null("") if new.null_count else new
                 different = pc.unique(new)
-                known = self._of(different.filter(_mask(self._places(known, different) < 0)), known)
+                known = self._extended(
+                    different.filter(_mask(self._numbers_among(known, different) < 0)), known
+                )
                 if known.list is not None:
                     self._known = known
-            places[is_new] = self._places(known, new)
-        amounts: Int64s = known.amounts[places] if len(known.amounts) else _NONE
+            numbers[is_new] = self._numbers_among(known, new)
+        amounts: Int64s = known.amounts[numbers] if len(known.amounts) else _NO_AMOUNTS
         # nearly always only the empty text, which is the first, cannot be used
-        is_usable = places != 0 if known.is_usable[1:].all() else known.is_usable[places]
+        is_usable = numbers != 0 if known.is_usable[1:].all() else known.is_usable[numbers]
         if known.list is not None:
-            return Items(places.astype(np.int64), known.list, _NO_ROWS, amounts, is_usable)
-        margins = known.margins[places] if len(known.margins) else np.zeros(len(places))
-        return Items(margins.astype(np.int64), None, known.words[places], amounts, is_usable)
+            return Items(numbers.astype(np.int64), known.list, _NO_ROWS, amounts, is_usable)
+        margins = known.margins[numbers] if len(known.margins) else np.zeros(len(numbers))
+        return Items(margins.astype(np.int64), None, known.words[numbers], amounts, is_usable)
 
-    def _places(self, known: _KnownItems, items: pa.Array) -> NDArray[np.int32]:
+    def _numbers_among(self, known: _KnownItems, items: pa.Array) -> NDArray[np.int32]:
         return find_texts(*_buffers(items), *_buffers(known.texts), known.packed, known.slots, self._key)
 
-    def _of(self, different: pa.Array, known: _KnownItems | None) -> _KnownItems:
+    def _extended(self, different: pa.Array, known: _KnownItems | None) -> _KnownItems:
         """What is known, if anything, and these texts."""
         texts = different.to_pylist()
         words = np.frombuffer(b"".join(map(self._words_of, texts)), dtype="<u8").reshape(-1, 2)
-        amounts, margins, names = _NONE, _NO_MARGINS, list[str]()
+        amounts, margins, names = _NO_AMOUNTS, _NO_MARGINS, list[str]()
         if self._amounts is not None or self._margins is not None:
             names = [unicodedata.normalize("NFC", text) for text in texts]
         if self._amounts is not None:
@@ -200,26 +200,20 @@ class ItemWords:
 
 
 @kernel
-def table_of_texts(starts: Int64s, data: NDArray[np.uint8], key: Words) -> tuple[Words, Words]:
-    """(packed, slots): the texts in two words each, and a hash table of them."""
+def table_of_texts(starts: Int64s, data: NDArray[np.uint8], key: Words) -> tuple[Words, NDArray[np.int32]]:
+    """(packed, slots): the texts in two words each, and a hash table of their numbers."""
     count, size = len(starts) - 1, 16
     while 3 * size < 4 * count:
         size *= 2
-    packed, slots = np.empty((count, 2), dtype=np.uint64), np.zeros(size, dtype=np.uint64)
-    for place in range(count):
-        first, second = pack_person(data, starts[place], starts[place + 1], key)
-        packed[place, 0], packed[place, 1] = first, second
+    packed, slots = np.empty((count, 2), dtype=np.uint64), np.full(size, -1, dtype=np.int32)
+    for number in range(count):
+        first, second = pack_person(data, starts[number], starts[number + 1], key)
+        packed[number, 0], packed[number, 1] = first, second
         slot = slot_of(first, second, key, size)
-        while slots[slot]:
+        while slots[slot] >= 0:
             slot = (slot + 1) & (size - 1)
-        slots[slot] = _fingerprint(first, second, key) | np.uint64(place + 1)
+        slots[slot] = number
     return packed, slots
-
-
-@kernel
-def _fingerprint(first: np.uint64, second: np.uint64, key: Words) -> np.uint64:
-    """Bits of a text's hash, in the high half of a word, so that most others are told apart without a look at them."""
-    return (person_mix(first, second, key) >> np.uint64(8)) << _32
 
 
 @kernel
@@ -229,40 +223,26 @@ def find_texts(
     known_starts: Int64s,
     known_data: NDArray[np.uint8],
     packed: Words,
-    slots: Words,
+    slots: NDArray[np.int32],
     key: Words,
 ) -> NDArray[np.int32]:
     """The number of each text among the known ones; −1 for the others."""
-    places = np.full(len(starts) - 1, -1, dtype=np.int32)
-    # some rows at a time: the table is looked up while no text waits for the one before
-    words = np.empty((_AT_ONCE, 2), dtype=np.uint64)
-    begins, fingerprints = np.empty(_AT_ONCE, dtype=np.int64), np.empty(_AT_ONCE, dtype=np.uint64)
-    for start in range(0, len(places), _AT_ONCE):
-        count = min(_AT_ONCE, len(places) - start)
-        for i in range(count):
-            first, second = pack_person(data, starts[start + i], starts[start + i + 1], key)
-            words[i, 0], words[i, 1] = first, second
-            begins[i] = slot_of(first, second, key, len(slots))
-            fingerprints[i] = _fingerprint(first, second, key)
-        for i in range(count):
-            slot, row = begins[i], start + i
-            while slots[slot]:
-                if (slots[slot] >> _32) << _32 == fingerprints[i]:
-                    place = np.int64(slots[slot] - fingerprints[i]) - 1
-                    if packed[place, 0] == words[i, 0] and packed[place, 1] == words[i, 1]:
-                        length = starts[row + 1] - starts[row]
-                        known, known_length = (
-                            known_starts[place],
-                            known_starts[place + 1] - known_starts[place],
-                        )
-                        if length <= SHORT_ID or (
-                            length == known_length
-                            and same_bytes(data, starts[row], known_data, known, length)
-                        ):
-                            places[row] = place
-                            break
-                slot = (slot + 1) & (len(slots) - 1)
-    return places
+    numbers = np.full(len(starts) - 1, -1, dtype=np.int32)
+    for row in range(len(numbers)):
+        start, length = starts[row], starts[row + 1] - starts[row]
+        first, second = pack_person(data, start, start + length, key)
+        slot = slot_of(first, second, key, len(slots))
+        while slots[slot] >= 0:
+            number = slots[slot]
+            if packed[number, 0] == first and packed[number, 1] == second:
+                known, known_length = known_starts[number], known_starts[number + 1] - known_starts[number]
+                if length == known_length and (
+                    length <= SHORT_ID or same_bytes(data, start, known_data, known, length)
+                ):
+                    numbers[row] = number
+                    break
+            slot = (slot + 1) & (len(slots) - 1)
+    return numbers
 
 
 class EventEncoder:
@@ -295,7 +275,7 @@ class EventEncoder:
         """The events of a batch that count; None if none does."""
         persons = _canonical_persons(_text(batch.column("person")))
         starts, data = _buffers(persons)
-        usable = {"person": _valid(persons) & (np.diff(starts) > 0)}
+        usable = {"person": _is_valid(persons) & (np.diff(starts) > 0)}
         groups = np.empty(0, dtype=np.int32)
         if self._labels is not None:
             groups = self._groups(batch.column("group"), usable["person"])
@@ -323,10 +303,9 @@ class EventEncoder:
             return None
         columns = starts, data, items.numbers, items.words, amounts, groups, is_usable
         has_second, rows, long_ids, part_starts, long_starts = cut_block(*columns, self._key)
-        has_words = len(items.words) > 0
-        return Block(
-            PackedEvents(rows, long_ids, has_second, has_words, items.list), part_starts, long_starts
-        )
+        listed = items.list or ItemList()
+        events = PackedEvents(rows, long_ids, has_second, len(items.words) > 0, listed)
+        return Block(events, part_starts, long_starts)
 
     def _groups(self, column: pa.Array, has_person: NDArray[np.bool_]) -> NDArray[np.int32]:
         """The number of each row's group; −1 if it is not listed."""
@@ -334,25 +313,25 @@ class EventEncoder:
         names = [*coded.dictionary.to_pylist(), ""]
         numbers = np.array([(self._labels or {}).get(name, -1) for name in names], dtype=np.int32)
         indices = coded.indices
-        places = (indices.fill_null(len(numbers) - 1) if indices.null_count else indices).to_numpy()
+        indices = (indices.fill_null(len(numbers) - 1) if indices.null_count else indices).to_numpy()
         if self._watch is not None:
-            counts = np.bincount(places[has_person], minlength=len(numbers))
+            counts = np.bincount(indices[has_person], minlength=len(numbers))
             with self._lock:
                 self._watch.groups(names, numbers, counts)
-        each: NDArray[np.int32] = numbers[places]
-        return each
+        row_numbers: NDArray[np.int32] = numbers[indices]
+        return row_numbers
 
     def _items(self, column: pa.Array) -> Items:
         """The items of a batch; integers are their own numbers, if they are small."""
         if is_text(column.type):
             items = self._item_words.find(_text(column))
-            return items._replace(is_usable=items.is_usable & _valid(column))
+            return items._replace(is_usable=items.is_usable & _is_valid(column))
         numbers, words = column.cast(pa.int64()).fill_null(0).to_numpy(), _NO_ROWS
         if len(numbers) and not 0 <= numbers.min() <= numbers.max() < 2**32:
             words = np.zeros((len(numbers), 2), dtype=np.uint64)
             words[:, 1] = numbers.view(np.uint64)
             numbers = np.zeros(len(words), dtype=np.int64)
-        return Items(numbers, None, words, _NONE, _valid(column))
+        return Items(numbers, None, words, _NO_AMOUNTS, _is_valid(column))
 
 
 def _text(column: pa.Array) -> pa.Array:
@@ -366,7 +345,7 @@ def _mask(chosen: NDArray[np.bool_]) -> pa.Array:
     return pa.Array.from_buffers(pa.bool_(), len(chosen), [None, bits])
 
 
-def _valid(column: pa.Array) -> NDArray[np.bool_]:
+def _is_valid(column: pa.Array) -> NDArray[np.bool_]:
     return np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
 
 
@@ -400,19 +379,13 @@ def unusual_ids(starts: Int64s, data: NDArray[np.uint8]) -> NDArray[np.bool_]:
         first, last = starts[row], starts[row + 1]
         if first == last:
             continue
-        unusual = data[first] <= 32 or data[last - 1] <= 32
-        place = first
-        while place + 8 <= last:
-            unusual |= (load_word(data, place) & _HIGH_BITS) != 0
-            place += 8
-        for rest in range(place, last):
-            unusual |= data[rest] >= 128
-        if data[last - 1] == 48 or data[last - 1] == 46:
-            points = 0
-            for each in range(first, last):
-                points += data[each] == 46
-            unusual |= points == 1
-        is_unusual[row] = unusual
+        bits, points = np.uint8(0), 0
+        for i in range(first, last):
+            bits |= data[i]
+            points += data[i] == 46
+        end = data[last - 1]
+        is_decimal = points == 1 and (end == 48 or end == 46)  # noqa: PLR1714  # a kernel
+        is_unusual[row] = bits >= 128 or data[first] <= 32 or end <= 32 or is_decimal
     return is_unusual
 
 
@@ -443,9 +416,9 @@ def cut_block(  # noqa: C901  # the columns of a batch
             part_starts[number + 1] += 1
             if second >= _LONG:
                 long_starts[number + 1] += 4 + starts[row + 1] - starts[row]
-    for place in range(PARTS):
-        part_starts[place + 1] += part_starts[place]
-        long_starts[place + 1] += long_starts[place]
+    for i in range(PARTS):
+        part_starts[i + 1] += part_starts[i]
+        long_starts[i + 1] += long_starts[i]
     at = 2 if has_second else 1  # the word with number, group and length
     width = at + 1 + (2 if len(words) else 0) + (1 if len(amounts) else 0)
     events = np.empty((part_starts[PARTS], width), dtype=np.uint64)
@@ -458,20 +431,20 @@ def cut_block(  # noqa: C901  # the columns of a batch
         target = following[number]
         following[number] += 1
         events[target, 0] = packed[row, 0]
-        rest = packed[row, 1]
+        last = packed[row, 1]
         if has_second:
-            events[target, 1], rest = rest, _0
+            events[target, 1], last = last, _0
         if packed[row, 1] >= _LONG:
-            place = following_long[number]
-            events[target, 1] |= np.uint64(place)
+            position = following_long[number]
+            events[target, 1] |= np.uint64(position)
             length = starts[row + 1] - starts[row]
             for step in range(4):
-                long_ids[place + step] = np.uint8((length >> (8 * step)) & 255)
+                long_ids[position + step] = np.uint8((length >> (8 * step)) & 255)
             for step in range(length):
-                long_ids[place + 4 + step] = data[starts[row] + step]
+                long_ids[position + 4 + step] = data[starts[row] + step]
             following_long[number] += 4 + length
         group = np.uint64(groups[row]) if len(groups) else _0
-        events[target, at] = rest | (group << _32) | np.uint64(numbers[row])
+        events[target, at] = last | (group << _32) | np.uint64(numbers[row])
         if len(words):
             events[target, at + 1], events[target, at + 2] = words[row, 0], words[row, 1]
         if len(amounts):

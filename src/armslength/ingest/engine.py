@@ -96,7 +96,7 @@ def opened_table(
         problems, read = list[BaseException](), BytesRead()
         with _our_errors(problems):
             relations = relations_of(connection, source, files, columns, problems, read)
-        selects = [_select(each, protocol, by_number=by_number) for each in relations]
+        selects = [_select(relation, protocol, by_number=by_number) for relation in relations]
         yield EventTable(connection, selects, problems, read)
     finally:
         if os.getpid() == process:

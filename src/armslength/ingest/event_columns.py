@@ -18,10 +18,10 @@ from armslength.protocol.protocol import Protocol
 _SIGNED = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
 _WHOLE = _SIGNED | {f"U{kind}" for kind in _SIGNED}
 REAL = {"FLOAT": 2**24, "DOUBLE": 2**53}  # up to here every whole number is one of the type
-NOTHING = '"NULL"'  # the type of a column in which everything is missing
+NULL_TYPE = '"NULL"'  # the type of a column in which everything is missing
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _WHOLE_NUMBER = "[+-]?[0-9]+"
-_FARTHEST = 2**62
+_LARGEST_AMOUNT = 2**62
 _POINT_ZERO = r"(-?[0-9]+)\.0*"
 # White_Space in Unicode 17, which is trimmed from the id of a person
 _BLANK_CODES = (*range(9, 14), 32, 133, 160, 5760, *range(8192, 8203), 8232, 8233, 8239, 8287, 12288)
@@ -49,8 +49,8 @@ class EventColumns:
     @property
     def named(self) -> dict[str, str]:
         """Role and name of each column that there is."""
-        each = {"person": self.person, "item": self.item, "group": self.group, "weight": self.weight}
-        return {role: name for role, name in each.items() if name is not None} | dict(self.record)
+        columns = {"person": self.person, "item": self.item, "group": self.group, "weight": self.weight}
+        return {role: name for role, name in columns.items() if name is not None} | dict(self.record)
 
     @property
     def by_role(self) -> "EventColumns":
@@ -70,12 +70,12 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _unless(*broken: str, value: str) -> str:
+def _null_where(*broken: str, value: str) -> str:
     """The value; NULL where any of the conditions holds."""
-    return f"CASE {' '.join(f'WHEN {each} THEN NULL' for each in broken)} ELSE {value} END"
+    return f"CASE {' '.join(f'WHEN {condition} THEN NULL' for condition in broken)} ELSE {value} END"
 
 
-def _missing(column: str, kind: str) -> str:
+def _is_missing(column: str, kind: str) -> str:
     """The condition that a value is missing; empty text is, because CSV cannot tell the two apart."""
     if kind == "JSON":
         return f"{column} IS NULL OR json_type({column}) = 'NULL' OR {column} ->> '$' = ''"
@@ -87,10 +87,10 @@ def id_expression(column: str, kind: str, role: str) -> str:
     if kind == "JSON":
         text = f"{column} ->> '$'"
         is_id = f"json_type({column}) = 'VARCHAR' OR regexp_full_match({text}, '-?[0-9]+(\\.0*)?')"
-        name = _unless(_missing(column, kind), f"NOT ({is_id})", value=text)
+        name = _null_where(_is_missing(column, kind), f"NOT ({is_id})", value=text)
     elif kind in REAL:
         name = _whole_text(column, kind)
-    elif is_whole(kind) or kind in {"VARCHAR", "UUID", "DATE", NOTHING} or kind.startswith("ENUM"):
+    elif is_whole(kind) or kind in {"VARCHAR", "UUID", "DATE", NULL_TYPE} or kind.startswith("ENUM"):
         name = f"CAST({column} AS VARCHAR)"
     else:
         raise InputError(f"{role} must be a column of text or numbers, got {type_name(kind)}; cast it")
@@ -123,11 +123,11 @@ def nfc(text: str) -> str:
 
 def item_expression(column: str, kind: str, protocol: Protocol, *, is_text: bool, by_number: bool) -> str:
     """An item as text or int64, as the protocol declares; a column number if `by_number`; NULL where it is none."""
-    missing = _missing(column, kind)
+    missing = _is_missing(column, kind)
     if protocol.items == "string" and not by_number:
         if kind == "JSON":
-            return _unless(missing, f"json_type({column}) <> 'VARCHAR'", value=f"{column} ->> '$'")
-        if kind not in ("VARCHAR", NOTHING) and not kind.startswith("ENUM"):
+            return _null_where(missing, f"json_type({column}) <> 'VARCHAR'", value=f"{column} ->> '$'")
+        if kind not in ("VARCHAR", NULL_TYPE) and not kind.startswith("ENUM"):
             raise InputError(f"item must be of the protocol's type string, got {type_name(kind)}; cast it")
         return f"nullif(CAST({column} AS VARCHAR), '')"
     broken = [missing]
@@ -138,13 +138,13 @@ def item_expression(column: str, kind: str, protocol: Protocol, *, is_text: bool
         number = f"TRY_CAST({column} AS BIGINT)"
         # the engine would round '1.5', and accept ' 1'
         broken.append(f"NOT regexp_full_match({column}, '{_WHOLE_NUMBER}')")
-    elif is_whole(kind) or kind == NOTHING:
+    elif is_whole(kind) or kind == NULL_TYPE:
         number = f"TRY_CAST({column} AS BIGINT)"  # NULL where it does not fit 64 bits
     else:
         raise InputError(f"item must be of the protocol's type int64, got {type_name(kind)}; cast it first")
     if by_number:
         broken.append(f"{number} NOT BETWEEN 0 AND {(protocol.transform.input_dim or 0) - 1}")
-    return _unless(*broken, value=number)
+    return _null_where(*broken, value=number)
 
 
 def amount_expression(column: str, kind: str, protocol: Protocol, *, is_text: bool) -> str:
@@ -160,18 +160,18 @@ def amount_expression(column: str, kind: str, protocol: Protocol, *, is_text: bo
             broken.append(f"({number} & {min(resolution.numerator - 1, 2**63 - 1)}) <> 0")
         # the shift of a negative number floors
         shifted = f"({number} >> {min(shift, 63)})" if shift else number
-        farthest = _FARTHEST // resolution.denominator
-        broken.append(f"{shifted} NOT BETWEEN {-farthest} AND {farthest}")
-        return _unless(*broken, value=f"{shifted} * {resolution.denominator}::BIGINT")
+        largest = _LARGEST_AMOUNT // resolution.denominator
+        broken.append(f"{shifted} NOT BETWEEN {-largest} AND {largest}")
+        return _null_where(*broken, value=f"{shifted} * {resolution.denominator}::BIGINT")
     real = real_expression(column, kind, "weight", is_text=is_text)
     # ⌊x/γ⌋ = ⌊⌊x⌋/γ⌋ for a whole γ; without the inner floor, tiny negative floats would become 0
     whole = f"floor({real})" if resolution > 1 else real
     floored = f"floor({whole} * {float(1 / resolution)!r}::DOUBLE)"
-    too_large = f"NOT abs({floored}) <= {float(_FARTHEST)!r}::DOUBLE"
+    too_large = f"NOT abs({floored}) <= {float(_LARGEST_AMOUNT)!r}::DOUBLE"
     broken = [f"{real} IS NULL OR NOT isfinite({real})", too_large]
     if protocol.on_grid:
         broken.append(f"{floored} * {float(resolution)!r}::DOUBLE <> {real}")
-    return _unless(*broken, value=f"TRY_CAST({floored} AS BIGINT)")
+    return _null_where(*broken, value=f"TRY_CAST({floored} AS BIGINT)")
 
 
 def real_expression(column: str, kind: str, role: str, *, is_text: bool) -> str:
@@ -182,6 +182,6 @@ def real_expression(column: str, kind: str, role: str, *, is_text: bool) -> str:
     if is_text:
         # the engine would accept '1_000' and ' 5'
         return f"CASE WHEN regexp_full_match({column}, '{_NUMBER}') THEN TRY_CAST({column} AS DOUBLE) END"
-    if is_whole(kind) or kind in {*REAL, NOTHING} or kind.startswith("DECIMAL"):
+    if is_whole(kind) or kind in {*REAL, NULL_TYPE} or kind.startswith("DECIMAL"):
         return f"CAST({column} AS DOUBLE)"
     raise InputError(f"{role} must be a column of numbers, got {type_name(kind)}; cast it first")

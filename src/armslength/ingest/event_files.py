@@ -45,6 +45,11 @@ class EventFile:
         """Whether our own readers read it."""
         return self.kind not in ("parquet", "arrow")
 
+    def split(self, roles: dict[str, str]) -> tuple[dict[str, str], dict[str, str | None]]:
+        """(the column of each role inside the file, the value of each role that the name of a folder says)."""
+        inside = {role: name for role, name in roles.items() if name not in self.partitions}
+        return inside, {role: self.partitions[name] for role, name in roles.items() if role not in inside}
+
     def size(self) -> int | None:
         """How many bytes are stored; None if that is not known."""
         if self.filesystem is not None:
@@ -55,14 +60,11 @@ class EventFile:
         """An Arrow or Parquet file with its schema."""
         import pyarrow.dataset as ds  # noqa: PLC0415  # imports pandas, if it is there, which takes longer than a small table
 
-        form: Any = "ipc"
-        if self.kind == "parquet":
-            options = ds.ParquetFragmentScanOptions(
-                arrow_extensions_enabled=True
-            )  # UUIDs, and not their bytes
-            form = ds.ParquetFileFormat(default_fragment_scan_options=options)
+        options = ds.ParquetFragmentScanOptions(arrow_extensions_enabled=True)  # UUIDs, and not their bytes
+        parquet = ds.ParquetFileFormat(default_fragment_scan_options=options)
+        file_format = parquet if self.kind == "parquet" else "ipc"
         try:
-            return ds.dataset(self.path, format=form, filesystem=self.filesystem, partitioning=None)
+            return ds.dataset(self.path, format=file_format, filesystem=self.filesystem, partitioning=None)
         except (pa.ArrowException, OSError):
             raise InputError(f"{self.name} must be a {self.kind} file, got damage or another kind") from None
 
@@ -104,23 +106,23 @@ class _StandardInput(io.RawIOBase):
 
     def __init__(self, *, look: bool) -> None:
         self._look = look
-        self._place = 0
+        self._position = 0
 
     def readable(self) -> bool:
         return True
 
     def tell(self) -> int:
-        return self._place
+        return self._position
 
-    def readinto(self, room: Any) -> int:
-        start = self._place if self._look else 0
+    def readinto(self, buffer: Any) -> int:
+        start = self._position if self._look else 0
         if start == len(self._ahead):
             if sys.stdin is None:
                 raise InputError("cannot read the standard input: this process has none")
-            self._ahead += sys.stdin.buffer.read1(len(room))  # type: ignore[union-attr]  # of a buffer
-        part = bytes(self._ahead[start : start + len(room)])
+            self._ahead += sys.stdin.buffer.read1(len(buffer))  # type: ignore[union-attr]  # of a buffer
+        part = bytes(self._ahead[start : start + len(buffer)])
         if not self._look:
             del self._ahead[: len(part)]
-        room[: len(part)] = part
-        self._place += len(part)
+        buffer[: len(part)] = part
+        self._position += len(part)
         return len(part)

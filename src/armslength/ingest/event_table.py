@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from armslength.checks import checked_labels, short_repr
 from armslength.errors import InputError, ParameterError
@@ -42,16 +40,6 @@ from armslength.threads import cached_attribute, ordered_map, worker_count
 _TEXTS = {"person", "group", "item"}
 _MOST_GROUPS = 10_000_000
 _NO_BOUND = 2**63 - 1
-_T = TypeVar("_T")
-
-
-@dataclass(frozen=True)
-class PersonTotals:
-    """How much each of some persons has before the bound; no person comes twice. **Not private**."""
-
-    persons: pa.Array
-    totals: NDArray[np.float64]  # Σ|amount| in grid units; exact where each event counts 1
-    events: BoundedEvents  # all that count
 
 
 @dataclass(frozen=True)
@@ -146,29 +134,29 @@ class TableJob:
                 bound_sketches(kept.starts, kept.groups, columns, kept.amounts, bound)  # type: ignore[arg-type]  # few entries
             cells, margins = None, self.protocol.margins
             if margins is not None:
-                names, most = len(margins.names), self.protocol.margin_contribution or 0
-                cells = margin_cells(kept.starts, kept.groups, kept.margins, kept.amounts, names, most)
+                names, limit = len(margins.names), self.protocol.margin_contribution or 0
+                cells = margin_cells(kept.starts, kept.groups, kept.margins, kept.amounts, names, limit)
             return replace(kept, columns=columns, margin_cells=cells)
 
-        return self._of_persons(
+        return self._for_all_persons(
             order, self.bound, bounded, left_out or LeftOut(), None, show_progress=show_progress
         )
 
     def person_totals(
         self, key: bytes, left_out: LeftOut, watch: Watch | None = None, *, show_progress: bool = False
-    ) -> Iterator[PersonTotals]:
-        """What each person has before the bound, **not private**; updates `left_out`, and shows `watch` the groups and items of all rows.
+    ) -> Iterator[BoundedEvents]:
+        """All events that count, with the persons' ids and totals, **not private**; updates `left_out`, and shows `watch` the groups and items of all rows.
 
         Guarantee: a person's total is a function of that person's events and the release's key alone. It counts what would be kept under
         an endless bound: each (group, item) once where people are counted, and one group where the protocol says so.
         """
         order = self._order(key)
 
-        def totals(events: Events) -> PersonTotals:
+        def totals(events: Events) -> BoundedEvents:
             kept = order.bounded(events, _NO_BOUND)
-            return PersonTotals(ids_of(events, kept.persons), kept.totals, kept)
+            return replace(kept, ids=ids_of(events, kept.persons))
 
-        return self._of_persons(order, _NO_BOUND, totals, left_out, watch, show_progress=show_progress)
+        return self._for_all_persons(order, _NO_BOUND, totals, left_out, watch, show_progress=show_progress)
 
     def _order(self, key: bytes) -> KeyedOrder:
         each_once, one_group = self.protocol.count == "people", self.protocol.one_group
@@ -177,16 +165,16 @@ class TableJob:
             key, self.groups.labels, each_once=each_once, one_group=one_group, in_order=in_order
         )
 
-    def _of_persons(
+    def _for_all_persons(
         self,
         order: KeyedOrder,
         bound: int,
-        work: Callable[[Events], _T],
+        work: Callable[[Events], BoundedEvents],
         left_out: LeftOut,
         watch: Watch | None,
         *,
         show_progress: bool,
-    ) -> Iterator[_T]:
+    ) -> Iterator[BoundedEvents]:
         """What `work` makes of all events of some persons, until everybody was among them once."""
         labels = None if self.groups.column is None else self.groups.labels
         margins, table = self.protocol.margins, self.margin_table
@@ -197,11 +185,12 @@ class TableJob:
             left_out.noun = "item"
         with EventStore(order.key, memory_bytes(self.memory), self.threads) as store:
             self._read(encoder, store, left_out, show_progress=show_progress)
-            jobs, rows = store.jobs(order, bound), left_out.counting
+            jobs = store.jobs(order, bound)
 
-            def results(job: Job) -> list[_T]:
+            def results(job: Job) -> list[BoundedEvents]:
                 return [work(events) for events in store.take(job, order, bound)]
 
+            rows = left_out.counting
             bar = progress("counting", rows, "rows", shown=True) if show_progress else nullcontext()
             with bar as advance:
                 for job, parts in zip(jobs, ordered_map(results, jobs, self.threads), strict=True):

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from armslength.checks import short_repr, type_name
 from armslength.errors import InputError
 from armslength.ingest.arrays import check_item_types
-from armslength.ingest.grid import add_amounts
 from armslength.ingest.sums import Sums
 from armslength.protocol.protocol import Protocol
 from armslength.randomness.hashing import UNREADABLE, read_to_the_end
@@ -73,7 +72,7 @@ def _sketch_of_numbers(
 def _totals(numbers: NDArray[Any], amounts: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     """The total amount of each number below count."""
     totals = np.zeros(count, dtype=np.int64)
-    add_amounts(numbers.astype(np.int64, copy=False), amounts, totals)
+    np.add.at(totals, numbers, amounts)
     return totals
 
 

@@ -6,7 +6,6 @@ Reference: docs/privacy.md, steps 1 and 2.
 """
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -19,13 +18,6 @@ from armslength.errors import InputError
 from armslength.transforms.integer_rows import contiguous, narrow
 
 NOT_FINITE, TOO_LARGE, OFF_GRID = 1, 2, 4
-
-
-@kernel
-def add_amounts(positions: Integers, amounts: NDArray[np.int64], totals: NDArray[np.int64]) -> None:
-    """Adds each amount to the total at its position, modulo 2^64."""
-    for i in range(len(positions)):
-        totals[positions[i]] += amounts[i]
 
 
 @kernel
@@ -80,31 +72,33 @@ def floor_to_grid(
     return problems
 
 
-_RESULTS = ((np.int32, 2.0**31 - 1), (np.int64, 2.0**62))  # what may hold grid units, the narrow one first
+_RESULTS: tuple[tuple[Any, float], ...] = (
+    (np.int32, 2.0**31 - 1),
+    (np.int64, 2.0**62),
+)  # what may hold grid units, the narrow one first
 
 
-@dataclass(frozen=True)
 class Grid:
-    """Multiples of 2^exponent within the limits."""
+    """Multiples of 2^exponent within the limits.
 
-    exponent: int
-    on_grid: bool  # whether values off the grid are refused
-    limits: tuple[Fraction, Fraction] | None  # the public range in data units
+    Args:
+        exponent: Of the resolution.
+        on_grid: Whether values off the grid are refused.
+        limits: The public range in data units.
+    """
+
+    def __init__(self, exponent: int, *, on_grid: bool, limits: tuple[Fraction, Fraction] | None) -> None:
+        self.exponent, self.on_grid, self.limits = exponent, on_grid, limits
+        self._bounds: tuple[int, int] | None = None  # the range in grid units, floored like the data
+        if limits is not None:
+            low, high = (math.floor(limit / Fraction(2) ** exponent) for limit in limits)
+            self._bounds = low, high
 
     @classmethod
     def of(cls, resolution: Fraction, limits: tuple[Fraction, Fraction] | None, *, on_grid: bool) -> "Grid":
         """The grid of a protocol's fields."""
         exponent = resolution.numerator.bit_length() - resolution.denominator.bit_length()
-        return cls(exponent, on_grid, limits)
-
-    @property
-    def _low_and_high(self) -> tuple[int, int] | None:
-        """The range in grid units, floored like the data."""
-        if self.limits is None:
-            return None
-        unit = Fraction(2) ** self.exponent
-        low, high = (math.floor(limit / unit) for limit in self.limits)
-        return low, high
+        return cls(exponent, on_grid=on_grid, limits=limits)
 
     @property
     def is_linear(self) -> bool:
@@ -114,9 +108,9 @@ class Grid:
     @property
     def zero_stays_zero(self) -> bool:
         """Whether the range holds 0, as sparse data needs."""
-        return self._low_and_high is None or self._low_and_high[0] <= 0 <= self._low_and_high[1]
+        return self._bounds is None or self._bounds[0] <= 0 <= self._bounds[1]
 
-    def integers(self, values: NDArray[Any], room: NDArray[np.int64] | None = None) -> Integers:
+    def integers(self, values: NDArray[Any], buffer: NDArray[np.int64] | None = None) -> Integers:
         """The values in grid units, contiguous: as int32 where they fit, else as int64.
 
         Values of an integer type without a range wrap modulo 2^64.
@@ -127,14 +121,16 @@ class Grid:
             return self._from_integers(values)
         if values.dtype.kind != "f" or values.dtype.itemsize > 8:
             raise InputError(f"X must hold integers or floats up to 64 bits, got {type_name(values.dtype)}")
-        return self._from_floats(values, room)
+        return self._from_floats(values, buffer)
 
     def _from_integers(self, values: NDArray[Any]) -> Integers:
         if values.dtype.kind == "b":
             values = values.astype(np.int8)
-        # low bits of the two's complement, whatever the type: a negative number has them too
-        if self.on_grid and self.exponent > 0 and np.any(_modulo(values, self.exponent)):
-            raise _off_grid()
+        if self.on_grid and self.exponent > 0:
+            # of the two's complement, whatever the type: a negative number has them too
+            low_bits = np.uint64((1 << min(self.exponent, 64)) - 1).astype(values.dtype)
+            if np.any(values & low_bits):
+                raise _off_grid()
         if self.limits is not None:
             # to one unit beyond the range, which clamps like the value itself, and cannot overflow below
             limits = np.iinfo(values.dtype)
@@ -151,7 +147,7 @@ class Grid:
             grid = values.astype(np.int64) << np.int64(-self.exponent)
         return self._clamped(grid)
 
-    def _from_floats(self, values: NDArray[Any], room: NDArray[np.int64] | None) -> Integers:
+    def _from_floats(self, values: NDArray[Any], buffer: NDArray[np.int64] | None) -> Integers:
         low, high = -np.inf, np.inf
         if self.limits is not None:
             # a hair outside of the range; the clamp in grid units follows
@@ -161,9 +157,11 @@ class Grid:
         native = values.astype(np.float64 if values.dtype.itemsize != 4 else np.float32, copy=False)
         rows = contiguous(native.reshape(1, -1) if native.ndim == 1 else native)
         problems = 0
-        plain = self.limits is None and self.exponent <= 0 and not self.on_grid
-        for kind, largest in self._results:
-            space = np.empty(rows.size, dtype=kind) if room is None else room.view(kind)
+        plain = self.is_linear and not self.on_grid
+        # not int32 where an end of the range does not fit it
+        is_narrow = self._bounds is None or -(2**31) < self._bounds[0] <= self._bounds[1] < 2**31
+        for kind, largest in _RESULTS if is_narrow else _RESULTS[1:]:
+            space = np.empty(rows.size, dtype=kind) if buffer is None else buffer.view(kind)
             grid: Integers = space[: rows.size].reshape(rows.shape)
             if plain and all_floored(rows, self.exponent, largest, grid):
                 return grid.reshape(native.shape)
@@ -179,21 +177,7 @@ class Grid:
         return self._clamped(grid.reshape(native.shape))
 
     def _clamped(self, grid: Integers) -> Integers:
-        bounds = self._low_and_high
-        return grid if bounds is None else np.clip(grid, *bounds)
-
-    @property
-    def _results(self) -> tuple[tuple[Any, float], ...]:
-        """The types for floats in grid units: not int32 where an end of the range does not fit it."""
-        bounds = self._low_and_high or (0, 0)
-        return _RESULTS if -(2**31) < bounds[0] <= bounds[1] < 2**31 else _RESULTS[1:]
-
-
-def _modulo(values: NDArray[Any], exponent: int) -> NDArray[Any]:
-    """The remainder of integers modulo 2^exponent, or the values themselves where 2^exponent exceeds their type."""
-    if exponent >= np.iinfo(values.dtype).bits:
-        return values
-    return np.asarray(values & values.dtype.type((1 << exponent) - 1))
+        return grid if self._bounds is None else np.clip(grid, *self._bounds)
 
 
 def _off_grid() -> InputError:

@@ -44,15 +44,12 @@ class ParquetTexts:
         are_small = len(opened) > 1 and rows < _FEWEST_ROWS * len(opened)
         return cls(opened, columns) if opened and not are_small else None
 
-    @property
-    def bytes_read(self) -> int:
-        """Of text files: none."""
-        return 0
+    bytes_read = 0  # of text files
 
     def pieces(self) -> Iterator[Iterator[pa.RecordBatch]]:
         """Batches of some row groups at a time, with a column for each role; each piece may be read by another thread."""
         for file, metadata in self.files:
-            sizes = [metadata.row_group(each).num_rows for each in range(metadata.num_row_groups)]
+            sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
             groups, rows = list[int](), 0
             for number, size in enumerate(sizes):
                 groups, rows = [*groups, number], rows + size
@@ -64,9 +61,8 @@ class ParquetTexts:
         self, file: EventFile, metadata: pq.FileMetaData, groups: list[int]
     ) -> Iterator[pa.RecordBatch]:
         names = list(self.columns.values())
-        coded = [
-            name for role, name in self.columns.items() if role == "group"
-        ]  # few texts, so their numbers
+        # few texts, so their numbers
+        coded = [name for role, name in self.columns.items() if role == "group"]
         waiting, rows = list[pa.RecordBatch](), 0
         try:
             reader = pq.ParquetFile(file.path, metadata=metadata, read_dictionary=coded, **_OPTIONS)

@@ -9,8 +9,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -18,7 +19,13 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from armslength._numba import Int64s, Words, kernel
 from armslength.checks import short_repr
 from armslength.errors import InputError, ParameterError
-from armslength.ingest.contributions import Events, KeyedOrder, PackedEvents, Part, most_of_one, person_mix
+from armslength.ingest.contributions import (
+    Events,
+    KeyedOrder,
+    PackedEvents,
+    most_events_of_one_person,
+    person_mix,
+)
 from armslength.threads import check_same_process
 
 if TYPE_CHECKING:
@@ -33,13 +40,11 @@ _PASS_SHIFT = np.uint64(39)
 _RUN_SHIFT = np.uint64(31)
 _MOST_PASSES = 1 << 16
 _ROWS_OF_RUN, _MOST_RUNS = 1 << 14, 1 << 8
-_ONE_RUN: Int64s = np.zeros(1, dtype=np.int64)
 _FINER = 16  # passes in place of one
 _CELL_PASSES = (16, 256, 4096)
 _GROUP_FACTOR = np.uint64(0x9E3779B97F4A7C15)
-_ROWS_TOGETHER = (
-    1 << 17
-)  # of small parts that are taken out together: enough work for a kernel, few enough for a core's cache
+# of small parts that are taken out together: enough work for a kernel, few enough for a core's cache
+_ROWS_TOGETHER = 1 << 17
 _EVENT_BYTES = 96  # of one event while its part is bounded
 _LEAST_ROWS = 1 << 10
 _ALLOCATED_AT_ONCE = 1 << 26  # bytes of the temporary file
@@ -54,13 +59,14 @@ class Block:
     long_starts: Int64s  # the same for the bytes of long ids
 
     def part(self, first: int, last: int) -> PackedEvents:
-        """The events of the parts first … last−1, not copied; places of long ids stay as they are."""
-        rows, long_ids = (slice(starts[first], starts[last]) for starts in (self.starts, self.long_starts))
-        return self.events.part(rows, long_ids)
+        """The events of the parts first … last−1, not copied."""
+        first_long = int(self.long_starts[first])
+        rows = self.events.rows[self.starts[first] : self.starts[last]]
+        long_ids = self.events.long_ids[first_long : self.long_starts[last]]
+        return self.events._replace(rows=rows, long_ids=long_ids, first_long=first_long)
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """Parts whose events are taken out together; of several passes, each takes the persons with other hashes."""
 
     first: int
@@ -130,22 +136,22 @@ class EventStore:
                 together.append(Job(first, part, rows))
                 first, rows = part, 0
             rows += count
-        together.append(Job(first, PARTS, rows))
+        together += [Job(first, PARTS, rows)] if rows else []
         jobs = list[Job]()
-        for job in together if self._rows.any() else []:
+        for job in together:
             passes = self._passes(job, order, bound)
             for number in range(passes):
                 rows = job.rows // passes + (number < job.rows % passes)
-                jobs.append(Job(job.first, job.last, rows, number, passes))
+                jobs.append(job._replace(rows=rows, number=number, passes=passes))
         return jobs
 
     def _passes(self, job: Job, order: KeyedOrder, bound: int) -> int:
         """How many passes it takes until each fits memory, to judge by a sample."""
         if job.rows <= self._most_rows:
             return 1
-        sample, rows = list[Part](), 0
-        for events, first_long in self._parts(job):
-            sample.append((events, first_long, None))
+        sample, rows = list[PackedEvents](), 0
+        for events in self._parts(job):
+            sample.append(events)
             rows += len(events.rows)
             if rows > self._most_rows:
                 break
@@ -159,65 +165,61 @@ class EventStore:
         """
         events, cell_passes = None, tuple[int, ...]()
         try:
-            events = self._taken(job, order, bound)
+            events = self._events_of(job, order, bound)
         except _TooManyEventsError as problem:
             if problem.one_person or job.passes >= _MOST_PASSES:
                 cell_passes = _CELL_PASSES
         for cells in cell_passes:
             if events is None:
                 with suppress(_TooManyEventsError):
-                    parts = (self._taken(job, order, bound, number, cells) for number in range(cells))
+                    parts = (self._events_of(job, order, bound, number, cells) for number in range(cells))
                     events = order.shortened(parts, bound)
         if events is not None:
-            yield from self._spread(events)
+            yield from self._in_runs(events)
             return
         if job.passes >= _MOST_PASSES:
             raise InputError("one person's events must fit within the memory given, got far more; try 4GB")
         for step in range(_FINER):
             number, passes = job.number + step * job.passes, _FINER * job.passes
-            yield from self.take(Job(job.first, job.last, 0, number, passes), order, bound)
+            yield from self.take(job._replace(number=number, passes=passes), order, bound)
 
-    def _taken(
+    def _events_of(
         self, job: Job, order: KeyedOrder, bound: int, cell_number: int = 0, cell_passes: int = 1
     ) -> Events:
         """The events of a job; of several passes over groups and items, those of one."""
-        parts, rows, most = list[Part](), 0, self._most_rows
-        for packed, first_long in self._parts(job):
-            part: Part = packed, first_long, None
-            count = len(packed.rows)
+        parts, rows, limit = list[Events | PackedEvents](), 0, self._most_rows
+        for packed in self._parts(job):
+            part: Events | PackedEvents = packed
             if job.passes > 1 or cell_passes > 1:
-                events = Events.joined([part])
-                chosen = job.number, job.passes, cell_number, cell_passes
-                wanted = rows_of_pass(events.rows, self._key, *chosen)
-                part, count = (events, 0, wanted), len(wanted)
+                numbers = job.number, job.passes, cell_number, cell_passes
+                events = Events.joined([packed])
+                part = events.chosen(rows_of_pass(events.rows, self._key, *numbers))
             parts.append(part)
-            rows += count
-            if rows > most:
-                parts = [(order.compact(Events.joined(parts), bound), 0, None)]
-                rows = len(parts[0][0].rows)
+            rows += len(part.rows)
+            if rows > limit:
+                compact = order.compact(Events.joined(parts), bound)
+                parts, rows = [compact], len(compact.rows)
                 if rows > self._most_rows:
                     problem = _TooManyEventsError()
-                    compact = Events.joined(parts)
-                    problem.one_person = most_of_one(*compact, self._key) > rows // 2
+                    problem.one_person = most_events_of_one_person(*compact, self._key) > rows // 2
                     raise problem
-                most = max(most, 2 * rows)
+                limit = max(limit, 2 * rows)
         return Events.joined(parts)
 
-    def _spread(self, events: Events) -> Iterator[Events]:
+    def _in_runs(self, events: Events) -> Iterator[Events]:
         """The same events, some persons at a time, so that each run fits a core's cache: bounding takes half of the time there."""
         runs = min(_MOST_RUNS, 1 << (len(events.rows) // _ROWS_OF_RUN).bit_length())
-        rows, starts = rows_by_run(events.rows, self._key, runs) if runs > 1 else (events.rows, _ONE_RUN)
-        ends = [*starts[1:].tolist(), len(rows)]
-        for first, last in zip(starts.tolist(), ends, strict=True):
+        rows, starts = rows_by_run(events.rows, self._key, runs)
+        for first, last in pairwise(starts.tolist()):
             if last > first:
                 yield Events(rows[first:last], events.long_ids)
 
-    def _parts(self, job: Job) -> Iterator[tuple[PackedEvents, int]]:
+    def _parts(self, job: Job) -> Iterator[PackedEvents]:
         for block in self._blocks:
-            yield block.part(job.first, job.last), int(block.long_starts[job.first])
+            yield block.part(job.first, job.last)
         for in_file in self._in_file:
             for part in range(job.first, job.last):
-                yield self._file.read(in_file, part), int(in_file.block.long_starts[part])
+                yield self._file.read(in_file, part)
 
 
 class _TooManyEventsError(Exception):
@@ -247,14 +249,14 @@ def rows_of_pass(
 
 @kernel
 def rows_by_run(events: Words, key: Words, runs: int) -> tuple[Words, Int64s]:
-    """The rows in the order of runs of persons, and the first of each run."""
+    """The rows in the order of runs of persons; the first of each run, and the number of all rows."""
     run = np.empty(len(events), dtype=np.uint8)
-    sizes = np.zeros(runs, dtype=np.int64)
+    starts = np.zeros(runs + 1, dtype=np.int64)
     for row in range(len(events)):
         value = person_mix(events[row, 0], events[row, 1], key) >> _RUN_SHIFT
         run[row] = np.int64(value) & (runs - 1)
-        sizes[run[row]] += 1
-    starts = np.cumsum(sizes) - sizes
+        starts[run[row] + 1] += 1
+    starts = np.cumsum(starts)
     following, ordered = starts.copy(), np.empty_like(events)
     for row in range(len(events)):
         target = following[run[row]]
@@ -331,4 +333,6 @@ class _TemporaryFile:
         events, starts = stored.block.events, stored.block.starts
         count, width = int(starts[part + 1] - starts[part]), events.rows.shape[1]
         rows = np.frombuffer(plain, dtype=np.uint64, count=count * width).reshape(-1, width)
-        return events._replace(rows=rows, long_ids=np.frombuffer(plain, dtype=np.uint8, offset=rows.nbytes))
+        long_ids = np.frombuffer(plain, dtype=np.uint8, offset=rows.nbytes)
+        first_long = int(stored.block.long_starts[part])
+        return events._replace(rows=rows, long_ids=long_ids, first_long=first_long)

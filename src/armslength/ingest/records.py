@@ -5,7 +5,7 @@ No value ends a release: what is no number, no date or no text in a column of th
 
 from armslength.checks import type_name
 from armslength.errors import InputError
-from armslength.ingest.event_columns import NOTHING, REAL, is_whole, nfc, quoted, real_expression
+from armslength.ingest.event_columns import NULL_TYPE, REAL, is_whole, nfc, quoted, real_expression
 from armslength.ingest.relations import Relation, text
 from armslength.protocol.record import (
     AND,
@@ -47,7 +47,7 @@ def record_select(relation: Relation, record: Record, others: dict[str, str]) ->
     """
     names = {name: quoted(_role(name)) for name, _ in record.columns}
     roles = [(name, kind, *relation.columns[_role(name)]) for name, kind in record.columns]
-    read = [_raw(*each, is_text=_role(each[0]) in relation.texts) for each in roles]
+    read = [_raw(*column, is_text=_role(column[0]) in relation.texts) for column in roles]
     spelled = [_value(names[name], kind) for name, kind in record.columns]
     cells = [
         f"{text(prefix(name))} || coalesce({_listed(names[name], kind)}, '{MISSING}')"
@@ -83,8 +83,8 @@ def _value(raw: str, kind: Kind) -> str:
         return f"CASE WHEN regexp_matches({raw}, '[.%&(]') THEN {marked} ELSE nullif({raw}, '') END"
     *below, last = intervals(kind)
     cases = [
-        f"WHEN {raw} < {float(edge)!r}::DOUBLE THEN '{each}'"
-        for edge, each in zip(kind.split(","), below, strict=True)
+        f"WHEN {raw} < {float(edge)!r}::DOUBLE THEN '{interval}'"
+        for edge, interval in zip(kind.split(","), below, strict=True)
     ]
     return f"CASE WHEN isfinite({raw}) THEN CASE {' '.join(cases)} ELSE '{last}' END END"
 
@@ -99,7 +99,7 @@ def _listed(value: str, kind: Kind) -> str:
 
 def _date(column: str, column_type: str, role: str) -> str:
     """A date; of times, the day in UTC, and of text in ISO's form, the day that is written."""
-    if column_type in ("DATE", NOTHING, *_TIMES):
+    if column_type in ("DATE", NULL_TYPE, *_TIMES):
         return f"TRY_CAST({column} AS DATE)"
     if column_type == "TIMESTAMP WITH TIME ZONE":
         return f"CAST(make_timestamp(epoch_us({column})) AS DATE)"
@@ -125,7 +125,7 @@ def _category(column: str, column_type: str, role: str) -> str:
         name = f"CASE WHEN {number} = 0 THEN '0' WHEN isfinite({number}) THEN CAST({number} AS VARCHAR) END"
     elif (
         not is_whole(column_type)
-        and column_type not in ("VARCHAR", "BOOLEAN", NOTHING)
+        and column_type not in ("VARCHAR", "BOOLEAN", NULL_TYPE)
         and not column_type.startswith("ENUM")
     ):
         raise InputError(

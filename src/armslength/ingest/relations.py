@@ -48,21 +48,21 @@ def relations_of(
     """
     roles = columns.named
     if files is None:
-        return [_of_table(connection, source, roles, problems)]
+        return [_table_relation(connection, source, roles, problems)]
     scans = dict[tuple[bool, tuple[str, ...], pa.Schema], list[EventFile]]()
     for file in files:
         schema = _schema_of(connection, file, roles)
         if schema is not None:
-            scans.setdefault((file.is_text, tuple(_split(roles, file)[1]), schema), []).append(file)
+            scans.setdefault((file.is_text, tuple(file.split(roles)[1]), schema), []).append(file)
     relations = []
     for number, ((is_text, folders, schema), scan) in enumerate(scans.items()):
         name = f"events_{number}"
         batches = chain.from_iterable(_batches(file, roles, read) for file in scan)
         connection.register(name, recorded_stream(schema, batches, problems))
         if LINE in schema.names:
-            relations.append(_of_lines(name, _split(roles, scan[0])[0], folders))
+            relations.append(_json_relation(name, scan[0].split(roles)[0], folders))
         else:
-            relations.append(_typed(connection, name, roles if is_text else folders))
+            relations.append(_typed_relation(connection, name, roles if is_text else folders))
     return relations
 
 
@@ -70,7 +70,7 @@ def _schema_of(
     connection: duckdb.DuckDBPyConnection, file: EventFile, roles: dict[str, str]
 ) -> pa.Schema | None:
     """The schema of a file's batches, after a look at its own; None if it has no events."""
-    inside, folders = _split(roles, file)
+    inside, folders = file.split(roles)
     if file.kind in ("lines", "json"):
         keys = keys_of_first_object(connection, file)
         if keys is None:  # no object, no event
@@ -89,37 +89,28 @@ def _batches(file: EventFile, roles: dict[str, str], read: BytesRead) -> Iterato
     if file.is_text:
         yield from (records if file.kind == "delimited" else lines)(file, roles, read)
         return
-    inside, folders = _split(roles, file)
+    inside, folders = file.split(roles)
     dataset = file.dataset()
     has_twins = len(set(dataset.schema.names)) < len(dataset.schema.names)
     reader = dataset.scanner(columns=None if has_twins else list(inside.values())).to_reader()
     yield from chosen_columns(reader, inside, folders)
 
 
-def _split(roles: dict[str, str], file: EventFile) -> tuple[dict[str, str], dict[str, str | None]]:
-    """(the column of each role inside the file, the value of each role that the name of a folder says)."""
-    inside = {role: name for role, name in roles.items() if name not in file.partitions}
-    return inside, {role: file.partitions[name] for role, name in roles.items() if name in file.partitions}
-
-
-def _of_table(
+def _table_relation(
     connection: duckdb.DuckDBPyConnection, source: Any, roles: dict[str, str], problems: list[BaseException]
 ) -> Relation:
     """A database, or a table in memory."""
     database, table = as_source(source).database, as_source(source).where
     if database is None:
-        stream = table_stream(source, roles.values())
-        names = list(stream.schema.names)
-    else:
-        names = database.schema().names
-    check_names(roles, names, "source", has_schema=database is not None or is_dataset(table))
-    if database is None:
+        stream, texts = table_stream(source, roles.values()), dict[str, str]()
+        check_names(roles, stream.schema.names, "source", has_schema=is_dataset(table))
         schema, batches = chosen_schema(stream.schema, roles, ()), chosen_columns(stream, roles, {})
     else:
+        check_names(roles, database.schema().names, "source", has_schema=True)
         schema, batches = database.schema(roles), database.batches(roles)
+        texts = roles if database.is_text else {}
     connection.register("events_of_table", recorded_stream(schema, batches, problems))
-    texts = roles if database is not None and database.is_text else ()
-    return _typed(connection, "events_of_table", texts)
+    return _typed_relation(connection, "events_of_table", texts)
 
 
 def own_names(file: EventFile) -> list[str]:
@@ -160,13 +151,13 @@ def check_names(
     for role, name in columns.items():
         if name not in names:
             raise InputError(
-                f"{role} must be a column of {where}, got {name!r}; {_hint(name, names, has_schema=has_schema)}"
+                f"{role} must be a column of {where}, got {name!r}; {_name_hint(name, names, has_schema=has_schema)}"
             )
         if not has_capitals and folded.count(name.casefold()) > 1:
             raise InputError(f"{role} must be one column of {where}, got several like {name!r}; rename them")
 
 
-def _hint(wanted: str, names: Sequence[str], *, has_schema: bool) -> str:
+def _name_hint(wanted: str, names: Sequence[str], *, has_schema: bool) -> str:
     """Help to find the name that was meant."""
     if has_schema:
         return f"its columns are {', '.join(map(repr, names[:20])) or 'none'}"
@@ -184,7 +175,7 @@ def _letters(name: str) -> str:
     return re.sub(r"[\W_]", "", name.casefold())
 
 
-def _typed(connection: duckdb.DuckDBPyConnection, name: str, texts: Iterable[str]) -> Relation:
+def _typed_relation(connection: duckdb.DuckDBPyConnection, name: str, texts: Iterable[str]) -> Relation:
     """A stream of a column for each role, with types of its own."""
     relation = connection.sql(f"SELECT * FROM {name} LIMIT 0")  # noqa: S608  # our own name
     types = dict(zip(relation.columns, map(str, relation.types), strict=True))
@@ -194,7 +185,7 @@ def _typed(connection: duckdb.DuckDBPyConnection, name: str, texts: Iterable[str
     return Relation(name, {role: (quoted(role), kind) for role, kind in types.items()}, frozenset(texts))
 
 
-def _of_lines(name: str, inside: dict[str, str], folders: Iterable[str]) -> Relation:
+def _json_relation(name: str, inside: dict[str, str], folders: Iterable[str]) -> Relation:
     """JSON objects, which our own reader cuts, and the engine parses one at a time."""
     # a pointer instead of a path: names of keys may hold anything
     pointers = [text("/" + key.replace("~", "~0").replace("/", "~1")) for key in inside.values()]

@@ -12,9 +12,7 @@ import numpy as np
 from armslength._numba import Int64s, Integers, kernel
 
 _ROW_BITS = 24  # a sketch has at most 2^24 numbers
-_MULTIPLIER = np.int64(
-    -7046029254386353131
-)  # 2^64 divided by the golden ratio, odd: spreads keys over a table
+_MULTIPLIER = np.int64(-7046029254386353131)  # 2^64 divided by the golden ratio: spreads keys over a table
 
 
 @kernel
@@ -26,8 +24,8 @@ def bound_sketches(starts: Int64s, groups: Integers, columns: Integers, amounts:
     """
     table = np.empty((0, 2), dtype=np.int64)
     for person in range(len(starts) - 1):
-        some = slice(starts[person], starts[person + 1])
-        table = longest_prefix(groups[some], columns[some], amounts[some], bound, table)
+        own = slice(starts[person], starts[person + 1])
+        table = longest_prefix(groups[own], columns[own], amounts[own], bound, table)
 
 
 @kernel
@@ -65,7 +63,7 @@ def longest_prefix(groups: Integers, columns: Integers, amounts: Int64s, bound: 
         size, along = abs(amount), np.int64(0)  # along: what is there already, in the direction of this event
         for r in range(entries):
             entry = np.int64(columns[i, r])
-            value: Any = table[_place(table, bits, groups[i], entry), 1]
+            value: Any = table[_slot(table, bits, groups[i], entry), 1]
             along += value if (entry >= 0) == (amount >= 0) else -value
         growth = size * (2 * along + entries * size)
         if norm + growth > bound:
@@ -76,22 +74,22 @@ def longest_prefix(groups: Integers, columns: Integers, amounts: Int64s, bound: 
         norm += growth
         for r in range(entries):
             entry = np.int64(columns[i, r])
-            table[_place(table, bits, groups[i], entry), 1] += amount if entry >= 0 else -amount
+            table[_slot(table, bits, groups[i], entry), 1] += amount if entry >= 0 else -amount
     return table
 
 
 @kernel
-def _place(table: Int64s, bits: int, group: Any, entry: Any) -> Any:
+def _slot(table: Int64s, bits: int, group: Any, entry: Any) -> Any:
     """Where the table has the sum of an entry's group and row; a new sum starts at 0. At most half of the table is in use."""
     key = (np.int64(group) << _ROW_BITS) | (entry if entry >= 0 else -1 - entry)
     last = (np.int64(1) << bits) - 1
-    place = ((key * _MULTIPLIER) >> (64 - bits)) & last
-    while table[place, 0] != key:
-        if table[place, 0] == -1:
-            table[place, 0], table[place, 1] = key, 0
+    slot = ((key * _MULTIPLIER) >> (64 - bits)) & last
+    while table[slot, 0] != key:
+        if table[slot, 0] == -1:
+            table[slot, 0], table[slot, 1] = key, 0
             break
-        place = (place + 1) & last
-    return place
+        slot = (slot + 1) & last
+    return slot
 
 
 @kernel

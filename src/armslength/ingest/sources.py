@@ -107,10 +107,10 @@ class Source:
     def file(self, path: str, filesystem: fs.FileSystem | None, partitions: _Partitions) -> EventFile | None:
         """The file at this path, by its name or as `format` says; None if its kind is not known."""
         name = path.lower()
-        form = self.format or next((each for each in _FORMATS if name.endswith(f".{each}")), None)
-        if form is None:
+        ending = self.format or next((ending for ending in _FORMATS if name.endswith(f".{ending}")), None)
+        if ending is None:
             return None
-        first, _, packed = form.partition(".")
+        first, _, packed = ending.partition(".")
         delimiter = self.delimiter or _DELIMITERS.get(first)
         if first == "txt" and delimiter is None:
             return None  # who knows what it is
@@ -146,7 +146,7 @@ def event_files(source: Any) -> list[EventFile] | None:
     is_list = (
         isinstance(where, Sequence)
         and len(where) > 0
-        and all(isinstance(each, (str, os.PathLike)) for each in where)
+        and all(isinstance(path, (str, os.PathLike)) for path in where)
     )
     if source.database is not None or not is_list:
         if (source.format, source.delimiter, source.quote, source.encoding) != (None, None, '"', "utf-8"):
@@ -154,7 +154,7 @@ def event_files(source: Any) -> list[EventFile] | None:
                 "format, delimiter, quote and encoding must go with files, got another source"
             )
         return None
-    files = [file for each in where for file in _files_of(os.fspath(each), source)]
+    files = [file for path in where for file in _files_at(os.fspath(path), source)]
     _check_different(files)
     return files
 
@@ -172,7 +172,7 @@ def _check_different(files: Sequence[EventFile]) -> None:
         known.add(key)
 
 
-def _files_of(path: str, source: Source) -> list[EventFile]:
+def _files_at(path: str, source: Source) -> list[EventFile]:
     if path == STANDARD_INPUT:
         file = source.file(path, None, {})
         if file is None or not file.is_text:
@@ -181,21 +181,23 @@ def _files_of(path: str, source: Source) -> list[EventFile]:
                 "write Parquet and Arrow to a file"
             )
         return [file]
-    filesystem, path, inside = interruptible(lambda: _look(path)) if _scheme(path) else _look(path)
+    filesystem, path, inside = (
+        interruptible(lambda: _find_files(path)) if _scheme(path) else _find_files(path)
+    )
     if inside is None:
         file = source.file(path, filesystem, {})
         # without the name, unless it is one: somebody may hand in the text of a table
         raise ParameterError(
             f"source must be a file or a folder that is there, got {file.name if file else 'neither'}"
         )
-    files = [file for each, parts in inside if (file := source.file(each, filesystem, parts)) is not None]
+    files = [file for name, parts in inside if (file := source.file(name, filesystem, parts)) is not None]
     if files:
         return files
     if not inside and not _WILDCARDS.isdisjoint(path):
         raise ParameterError("source must be a pattern of files that are there, got one that matches no file")
     if not inside:
         raise ParameterError("source must hold event files, got an empty folder")
-    if all(_TXT.search(each.lower()) for each, _ in inside):
+    if all(_TXT.search(name.lower()) for name, _ in inside):
         raise ParameterError(
             ".txt needs a delimiter, such as delimiter=';' (--delimiter ';', --delimiter tab), got none"
         )
@@ -205,14 +207,15 @@ def _files_of(path: str, source: Source) -> list[EventFile]:
     )
 
 
-def _look(path: str) -> tuple[fs.FileSystem | None, str, list[tuple[str, _Partitions]] | None]:
+def _find_files(path: str) -> tuple[fs.FileSystem | None, str, list[tuple[str, _Partitions]] | None]:
     """The store of an address, the path there, and the files that it stands for; None if nothing is there."""
     scheme = _scheme(path)
     try:
         filesystem, path = _filesystem(path)
-        inside = _inside(filesystem, path)
-        if inside is None and _is_file(filesystem, path):
-            inside = [(path, {})]
+        inside = _files_inside(filesystem, path)
+        if inside is None:
+            is_file = os.path.isfile(path) if filesystem is None else filesystem.get_file_info(path).is_file
+            inside = [(path, {})] if is_file else None
     except ParameterError:
         raise
     except (FileNotFoundError, NotADirectoryError):  # the folder of a pattern
@@ -232,9 +235,9 @@ def _filesystem(path: str) -> tuple[fs.FileSystem | None, str]:
     if not scheme:
         return None, path
     if scheme not in _STORES:
-        known = ", ".join(f"{each}://" for each in _STORES)
+        stores = ", ".join(f"{store}://" for store in _STORES)
         raise ParameterError(
-            f"an address must be of files ({known}) or of a database ({_DATABASES}), got another; copy the events to a file on this machine"
+            f"an address must be of files ({stores}) or of a database ({_DATABASES}), got another; copy the events to a file on this machine"
         )
     if scheme in ("gs", "gcs") and _GOOGLE_RETRIES not in path:
         path += f"{'&' if '?' in path else '?'}{_GOOGLE_RETRIES}=20"
@@ -245,11 +248,7 @@ def _filesystem(path: str) -> tuple[fs.FileSystem | None, str]:
     return None if isinstance(filesystem, fs.LocalFileSystem) else filesystem, path
 
 
-def _is_file(filesystem: fs.FileSystem | None, path: str) -> bool:
-    return os.path.isfile(path) if filesystem is None else bool(filesystem.get_file_info(path).is_file)
-
-
-def _inside(filesystem: fs.FileSystem | None, path: str) -> list[tuple[str, _Partitions]] | None:
+def _files_inside(filesystem: fs.FileSystem | None, path: str) -> list[tuple[str, _Partitions]] | None:
     """The files in a folder or of a pattern, with the columns in names of folders below it; None for the path of a file."""
 
     def entries(folder: str) -> list[tuple[str, str, bool]]:
@@ -261,16 +260,16 @@ def _inside(filesystem: fs.FileSystem | None, path: str) -> list[tuple[str, _Par
 
     info = None if filesystem is None else filesystem.get_file_info(path)
     if os.path.isdir(path) if info is None else info.type == fs.FileType.Directory:
-        return list(_below(entries, path, None, {}))
-    parts = (Path(path) if info is None else PurePosixPath(path)).parts
-    first = next((place for place, part in enumerate(parts) if not _WILDCARDS.isdisjoint(part)), None)
+        return list(_files_below(entries, path, None, {}))
+    parts = PurePosixPath(path).parts
+    first = next((index for index, part in enumerate(parts) if not _WILDCARDS.isdisjoint(part)), None)
     if first is None or (os.path.lexists(path) if info is None else info.type != fs.FileType.NotFound):
         return None
-    folder = str((Path if info is None else PurePosixPath)(*parts[:first]))
-    return sorted(dict(_below(entries, folder, list(parts[first:]), {})).items())
+    folder = str(PurePosixPath(*parts[:first]))
+    return sorted(dict(_files_below(entries, folder, list(parts[first:]), {})).items())
 
 
-def _below(
+def _files_below(
     entries: _Entries, folder: str, pattern: list[str] | None, partitions: _Partitions
 ) -> Iterator[tuple[str, _Partitions]]:
     """The files below a folder whose path matches the pattern; without one all files, also in folders named key=value."""
@@ -281,18 +280,18 @@ def _below(
         inner = partitions
         if equals and is_folder:
             inner = {**partitions, unquote(key): None if value == _NO_PARTITION else unquote(value)}
-        rest = pattern or ["*"]
-        if rest[0] == "**":  # any number of folders
+        patterns = pattern or ["*"]
+        if patterns[0] == "**":  # any number of folders
             if is_folder:
-                yield from _below(entries, path, rest, inner)
-            rest = rest[1:] or ["*"]
-        if not fnmatchcase(name, rest[0]):
+                yield from _files_below(entries, path, patterns, inner)
+            patterns = patterns[1:] or ["*"]
+        if not fnmatchcase(name, patterns[0]):
             continue
         if not is_folder:
-            if len(rest) == 1:
+            if len(patterns) == 1:
                 yield path, partitions
         elif pattern is not None or equals:
-            yield from _below(entries, path, rest[1:] or None, inner)
+            yield from _files_below(entries, path, patterns[1:] or None, inner)
 
 
 def size_of(source: Any) -> tuple[int | None, str]:
@@ -322,9 +321,8 @@ def table_stream(source: Any, wanted: Iterable[str]) -> pa.RecordBatchReader:
             return table.scanner(columns=_chosen(columns, table.schema.names)).to_reader()
         if isinstance(table, duckdb.DuckDBPyRelation):
             chosen = _chosen(columns, table.columns)
-            return (table.project(", ".join(map(quoted, chosen))) if chosen else table).to_arrow_reader(
-                1 << 16
-            )
+            relation = table.project(", ".join(map(quoted, chosen))) if chosen else table
+            return relation.to_arrow_reader(1 << 16)
         if hasattr(table, "collect_batches"):  # a lazy frame of Polars
             chosen = _chosen(columns, table.collect_schema().names())
             return _lazy_stream(table.select(chosen) if chosen else table)
@@ -392,6 +390,11 @@ def chosen_schema(schema: pa.Schema, roles: dict[str, str], constants: Iterable[
     return pa.schema([*fields, *((role, pa.string()) for role in constants)])
 
 
+def constant_columns(values: dict[str, str | None], count: int) -> dict[str, pa.Array]:
+    """So many rows of columns that have one value each."""
+    return {role: pa.repeat(pa.scalar(value, pa.string()), count) for role, value in values.items()}
+
+
 def chosen_columns(
     reader: pa.RecordBatchReader, roles: dict[str, str], constants: dict[str, str | None]
 ) -> Iterator[pa.RecordBatch]:
@@ -402,7 +405,7 @@ def chosen_columns(
     places = [reader.schema.names.index(name) for name in roles.values()]
     schema = chosen_schema(reader.schema, roles, constants)
     for batch in reader:
-        same = [pa.repeat(pa.scalar(value, pa.string()), batch.num_rows) for value in constants.values()]
+        same = constant_columns(constants, batch.num_rows).values()
         part = pa.RecordBatch.from_arrays([*(batch.column(place) for place in places), *same], schema=schema)
         part.validate(full=True)
         yield part

@@ -20,7 +20,6 @@ _MOST_COUNTS = 1 << 24  # 128 MB
 _MOST_ADDED = 1 << 22  # 32 MB
 _REMEMBERED, _SLOT_SHIFT = 1 << 17, np.uint64(64 - 17)  # columns of items
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_FEW_CELLS = 64  # events of a person that are compared with each other; more are sorted
 
 
 @dataclass(frozen=True)
@@ -30,9 +29,8 @@ class Sums:
     values: NDArray[np.int64]  # A·x of each row modulo 2^64, n x k, contiguous
     totals: NDArray[np.int64] | None  # Σⱼ xⱼ of each row in grid units, where the protocol releases totals
     source: str  # "events" if the software bounded what each person adds; "rows" and "stream" if the data holder promises it
-    margins: NDArray[np.int64] | None = field(
-        default=None, kw_only=True
-    )  # n x (M + 1): people with an item in each item group, and all people
+    # n x (M + 1): people with an item in each item group, and all people
+    margins: NDArray[np.int64] | None = field(default=None, kw_only=True)
 
     def add_noise(self, add: Callable[[NDArray[np.int64]], None]) -> NDArray[np.int64]:
         """The values with their noise, n x k; these sums cannot be used again."""
@@ -99,7 +97,7 @@ class ItemColumns:
         self._columns: NDArray[np.int32] = np.zeros((_REMEMBERED, entries), dtype=np.int32)
 
     def __call__(self, items: Words) -> NDArray[np.int32] | None:
-        """s numbers for each item: a place, or −1−place where the entry is −1; None for a transform with full columns."""
+        """s numbers for each item: a column, or −1−column where the entry is −1; None for a transform with full columns."""
         if (
             self._transform.input_dim is not None
             and len(items)
@@ -123,7 +121,7 @@ class ItemColumns:
 def known_columns(
     items: Words, known: Words, known_columns: NDArray[np.int32], columns: NDArray[np.int32]
 ) -> Int64s:
-    """Fills in the columns of the items that are remembered; the places of the others."""
+    """Fills in the columns of the items that are remembered; the rows of the others."""
     missing, count = np.empty(len(items), dtype=np.int64), 0
     for row in range(len(items)):
         high, low = items[row, 0], items[row, 1]
@@ -142,11 +140,11 @@ def remember_columns(
     words: Words, columns: NDArray[np.int32], rows: Int64s, known: Words, known_columns: NDArray[np.int32]
 ) -> None:
     """Remembers the columns of these rows, each in the one slot of its item."""
-    for place in range(len(rows)):
-        slot = (words[place, 1] * _GOLDEN) >> _SLOT_SHIFT
-        known[slot, 0], known[slot, 1] = words[place, 0], words[place, 1]
+    for number in range(len(rows)):
+        slot = (words[number, 1] * _GOLDEN) >> _SLOT_SHIFT
+        known[slot, 0], known[slot, 1] = words[number, 0], words[number, 1]
         for entry in range(columns.shape[1]):
-            known_columns[slot, entry] = columns[rows[place], entry]
+            known_columns[slot, entry] = columns[rows[number], entry]
 
 
 @kernel
@@ -162,46 +160,24 @@ def add_events(
         row, amount = rows[event], amounts[event]
         totals[row] += amount
         for entry in range(columns.shape[1]):
-            place = columns[event, entry]
-            if place >= 0:
-                values[row, place] += amount
+            target = columns[event, entry]
+            if target >= 0:
+                values[row, target] += amount
             else:
-                values[row, -1 - place] -= amount
+                values[row, -1 - target] -= amount
 
 
 @kernel
-def _first_cells(
-    start: int, stop: int, groups: NDArray[np.int32], margins: NDArray[np.int32], amounts: Int64s
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """For some events, whether each is the first with its row and item group, and the first with its row; of those with an amount."""
-    new_pairs, new_rows = np.zeros(stop - start, np.bool_), np.zeros(stop - start, np.bool_)
-    if stop - start <= _FEW_CELLS:
-        for event in range(start, stop):
-            new_pair = new_row = amounts[event] != 0  # 0: beyond the bound in the sketch
-            for other in range(start, event):
-                if amounts[other] != 0 and groups[other] == groups[event]:
-                    new_row = False
-                    new_pair &= margins[other] != margins[event]
-            new_pairs[event - start], new_rows[event - start] = new_pair, new_row
-        return new_pairs, new_rows
-    cells = (groups[start:stop].astype(np.int64) << 32) | margins[start:stop]
-    order, previous = np.argsort(cells, kind="mergesort"), np.int64(-1)
-    firsts = np.full(
-        stop - start, -1, np.int64
-    )  # the first event of each run of equal rows, at the run's number
-    runs = 0
-    for place in order:
-        if amounts[start + place] == 0:
-            continue
-        new_pairs[place] = cells[place] != previous
-        if runs == 0 or cells[place] >> 32 != previous >> 32:
-            firsts[runs] = place
-            runs += 1
-        firsts[runs - 1] = min(firsts[runs - 1], place)
-        previous = cells[place]
-    for run in range(runs):
-        new_rows[firsts[run]] = True
-    return new_pairs, new_rows
+def _is_new(table: Int64s, person: int, row: int, column: int) -> bool:
+    """Whether the table, whose size is a power of two, does not have this cell of a person yet; it has it from now on."""
+    cell, last = (np.int64(row) << 32) | column, len(table) - 1
+    slot = np.int64((np.uint64(cell + (person << 16)) * _GOLDEN) >> np.uint64(32)) & last
+    while table[slot, 0] >= 0:
+        if table[slot, 0] == person and table[slot, 1] == cell:
+            return False
+        slot = (slot + 1) & last
+    table[slot, 0], table[slot, 1] = person, cell
+    return True
 
 
 @kernel
@@ -220,21 +196,26 @@ def margin_cells(
     Reference: docs/privacy.md, margins.
     """
     rows, columns = np.empty(2 * len(groups), np.int32), np.empty(2 * len(groups), np.int32)
-    used = 0
+    used, size = 0, 4
+    while size < 4 * len(groups):
+        size *= 2
+    table = np.full((size, 2), -1, np.int64)
     for person in range(len(starts) - 1):
-        start, pairs = starts[person], 0
-        new_pairs, new_rows = _first_cells(start, starts[person + 1], groups, margins, amounts)
-        for event in range(start, starts[person + 1]):
-            if new_pairs[event - start] and pairs < bound and margins[event] < names:
-                rows[used], columns[used] = groups[event], margins[event]
+        pairs = 0
+        for event in range(starts[person], starts[person + 1]):
+            row, margin = groups[event], margins[event]
+            if amounts[event] == 0:  # beyond the bound in the sketch
+                continue
+            if margin < names and pairs < bound and _is_new(table, person, row, margin):
+                rows[used], columns[used] = row, margin
                 used, pairs = used + 1, pairs + 1
-            if new_rows[event - start]:
-                rows[used], columns[used] = groups[event], names
+            if _is_new(table, person, row, names):
+                rows[used], columns[used] = row, names
                 used += 1
     return rows[:used].copy(), columns[:used].copy()
 
 
-def parts_of(
+def partial_sums_of(
     protocol: Protocol, events: BoundedEvents, shape: SumShape, threads: int | None = None
 ) -> Iterator[PartialSums]:
     """The integers of these events, some groups at a time, so that each part stays small."""
@@ -259,9 +240,9 @@ def parts_of(
         margins = np.zeros((len(part), shape.margins), dtype=np.int64)
         if events.margin_cells is not None:
             margin_rows, margin_columns = events.margin_cells
-            places = np.searchsorted(groups, margin_rows) - first
-            inside = (places >= 0) & (places < len(part))
-            np.add.at(margins, (places[inside], margin_columns[inside]), 1)
+            positions = np.searchsorted(groups, margin_rows) - first
+            inside = (positions >= 0) & (positions < len(part))
+            np.add.at(margins, (positions[inside], margin_columns[inside]), 1)
         yield PartialSums(part, values, margins, totals)
 
 
@@ -283,7 +264,7 @@ class GroupSums:
             if events.margin_cells is not None:
                 np.add.at(self._margins, events.margin_cells, 1)
             return
-        for part in parts_of(self._protocol, events, self._shape, self._threads):
+        for part in partial_sums_of(self._protocol, events, self._shape, self._threads):
             self._values[part.groups] += part.values
             self._margins[part.groups] += part.margins
             self._totals[part.groups] += part.totals

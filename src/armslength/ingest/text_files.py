@@ -22,10 +22,20 @@ from numpy.typing import NDArray
 from armslength._numba import kernel
 from armslength.errors import InputError
 from armslength.ingest.event_files import EventFile
+from armslength.ingest.sources import constant_columns
 
 LINE = "line"  # the column of JSON objects
 LINE_FEED, CARRIAGE_RETURN = 10, 13
 FINE, OPEN_QUOTE, STRAY_QUOTE, TEXT_AFTER_QUOTE, OTHER_WIDTH = range(5)
+
+
+@kernel
+def _line_end(data: NDArray[np.uint8], position: int) -> int:
+    """How many bytes the line end at a position has; 0 if there is none."""
+    if position < len(data) and data[position] == LINE_FEED:
+        return 1
+    is_long = position + 1 < len(data) and data[position] == CARRIAGE_RETURN
+    return 2 if is_long and data[position + 1] == LINE_FEED else 0
 
 
 @kernel
@@ -46,79 +56,72 @@ def cut_records(  # noqa: C901, PLR0912, PLR0915  # one state machine, with a br
     """
     size, width = len(data), len(target_of)
     filled = np.zeros(len(texts), dtype=np.int64)
-    place, used, records, line_ends = 0, 0, 0, 0
-    while place < size:
-        if data[place] == LINE_FEED:  # an empty line is no record
-            place += 1
-            used, line_ends = place, line_ends + 1
-            continue
-        if data[place] == CARRIAGE_RETURN and place + 1 < size and data[place + 1] == LINE_FEED:
-            place += 2
-            used, line_ends = place, line_ends + 1
+    position, used, records, line_ends = 0, 0, 0, 0
+    while position < size:
+        end = _line_end(data, position)
+        if end:  # an empty line is no record
+            position += end
+            used, line_ends = position, line_ends + 1
             continue
         field = 0
         while True:  # a field
             target = target_of[field] if field < width else -1
-            if place < size and data[place] == quote:
-                place += 1
+            if position < size and data[position] == quote:
+                position += 1
                 while True:
-                    start = place
-                    while place < size and data[place] != quote:
-                        place += 1
-                    if place == size:
+                    start = position
+                    while position < size and data[position] != quote:
+                        position += 1
+                    if position == size:
                         return records, line_ends, used, OPEN_QUOTE if is_last else FINE
-                    if place + 1 == size and not is_last:
+                    if position + 1 == size and not is_last:
                         # the next byte tells whether the field ends here
                         return records, line_ends, used, FINE
-                    doubled = place + 1 < size and data[place + 1] == quote
-                    stop = place + 1 if doubled else place
+                    doubled = position + 1 < size and data[position + 1] == quote
+                    stop = position + 1 if doubled else position
                     if target >= 0:
-                        for each in range(start, stop):
-                            texts[target, filled[target] + each - start] = data[each]
+                        for i in range(start, stop):
+                            texts[target, filled[target] + i - start] = data[i]
                         filled[target] += stop - start
                     if not doubled:
-                        place += 1
+                        position += 1
                         break
-                    place += 2
+                    position += 2
             else:
-                start = place
-                while place < size:
-                    byte = data[place]
+                start = position
+                while position < size:
+                    byte = data[position]
                     if byte == delimiter or byte == LINE_FEED or byte == quote:  # noqa: PLR1714, SIM109  # three comparisons, compiled
                         break
-                    if byte == CARRIAGE_RETURN and place + 1 < size and data[place + 1] == LINE_FEED:
+                    if byte == CARRIAGE_RETURN and position + 1 < size and data[position + 1] == LINE_FEED:
                         break
-                    place += 1
-                if place < size and data[place] == quote:
+                    position += 1
+                if position < size and data[position] == quote:
                     return records, line_ends, used, STRAY_QUOTE
                 if target >= 0:
-                    for each in range(start, place):
-                        texts[target, filled[target] + each - start] = data[each]
-                    filled[target] += place - start
-            if place < size and data[place] == delimiter:
-                place += 1
-                field += 1
-                continue
-            break
-        if place == size:
-            if not is_last:
+                    for i in range(start, position):
+                        texts[target, filled[target] + i - start] = data[i]
+                    filled[target] += position - start
+            if position == size or data[position] != delimiter:
                 break
-        elif data[place] == LINE_FEED:
-            place += 1
+            position += 1
+            field += 1
+        end = _line_end(data, position)
+        if end:
+            position += end
             line_ends += 1
-        elif data[place] == CARRIAGE_RETURN and place + 1 < size and data[place + 1] == LINE_FEED:
-            place += 2
-            line_ends += 1
-        elif data[place] == CARRIAGE_RETURN and place + 1 == size and not is_last:
+        elif not is_last and (
+            position == size or (position + 1 == size and data[position] == CARRIAGE_RETURN)
+        ):
             break
-        else:
+        elif position < size:
             return records, line_ends, used, TEXT_AFTER_QUOTE
         if field + 1 != width:
             return records, line_ends, used, OTHER_WIDTH
         for target in range(len(texts)):
             ends[target, records] = filled[target]
         records += 1
-        used = place
+        used = position
     return records, line_ends, used, FINE
 
 
@@ -140,9 +143,8 @@ def line_ends_outside_quotes(data: NDArray[np.uint8], quote: int) -> int:
 BACKSLASH, DOUBLE_QUOTE, COMMA, BLANK = 92, 34, 44, 32
 BLANKS = (BLANK, LINE_FEED, CARRIAGE_RETURN, 9)
 OPENING, CLOSING = (91, 123), (93, 125)  # [ { and ] }
-BEFORE, FIRST, BETWEEN, NEXT, AFTER = range(
-    5
-)  # where in an array: before [, after it, after an object, after a comma, after ]
+# where in an array: before [, after it, after an object, after a comma, after ]
+BEFORE, FIRST, BETWEEN, NEXT, AFTER = range(5)
 
 
 @kernel
@@ -156,14 +158,14 @@ def cut_objects(  # noqa: C901, PLR0912  # one state machine
     Guarantee: what is cut depends on an object's own bytes. No object begins with another, so if all pieces are objects, which the
     engine checks, they are those of the array. An unfinished last object is left for the next call.
     """
-    place, count = 0, 0
-    while place < len(data):
-        byte = data[place]
+    position, count = 0, 0
+    while position < len(data):
+        byte = data[position]
         if byte in BLANKS:
-            place += 1
+            position += 1
             continue
         if byte == OPENING[1] and state in (FIRST, NEXT):
-            at, depth, inside = place, 0, False
+            at, depth, inside = position, 0, False
             while at < len(data):
                 byte = data[at]
                 if inside:
@@ -182,8 +184,8 @@ def cut_objects(  # noqa: C901, PLR0912  # one state machine
                 at += 1
             if at >= len(data):
                 break
-            place, state = at + 1, BETWEEN
-            ends[count] = place
+            position, state = at + 1, BETWEEN
+            ends[count] = position
             count += 1
             continue
         if byte == OPENING[0] and state == BEFORE:
@@ -193,10 +195,10 @@ def cut_objects(  # noqa: C901, PLR0912  # one state machine
         elif byte == CLOSING[0] and state in (FIRST, BETWEEN):
             state = AFTER
         else:
-            return count, place, state, False
-        data[place] = BLANK
-        place += 1
-    return count, place, state, True
+            return count, position, state, False
+        data[position] = BLANK
+        position += 1
+    return count, position, state, True
 
 
 _BYTES_AT_ONCE = 4 << 20
@@ -234,10 +236,10 @@ def header_names(file: EventFile) -> list[str]:
 def _names_in(header: bytes, file: EventFile) -> list[str]:
     """The names in a header; none if it is no header."""
     quoting = csv.QUOTE_NONE if file.quote is None else csv.QUOTE_MINIMAL
-    form: dict[str, Any] = {"delimiter": file.delimiter, "quotechar": file.quote, "quoting": quoting}
     try:
         line = header.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
-        return next(csv.reader([line], **form, strict=True), [])
+        dialect: dict[str, Any] = {"delimiter": file.delimiter, "quotechar": file.quote, "quoting": quoting}
+        return next(csv.reader([line], **dialect, strict=True), [])
     except (UnicodeDecodeError, csv.Error):  # a carriage return inside is such an error
         return []
 
@@ -269,7 +271,7 @@ def records(
     file: EventFile, roles: dict[str, str], read: BytesRead | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The fields of the chosen columns, as text under the names of their roles; those in names of folders, too."""
-    inside = {role: name for role, name in roles.items() if name not in file.partitions}
+    inside, folders = file.split(roles)
     quote = -1 if file.quote is None else ord(file.quote)
     line, target_of = 1, np.empty(0, dtype=np.int64)  # the line of the file, for messages
     for chunk, is_last in _Chunks(file, read):
@@ -300,9 +302,9 @@ def records(
         chunk.used += used
         if count:
             columns = {
-                role: _texts(ends[place, : count + 1], texts[place]) for place, role in enumerate(inside)
+                role: _texts(ends[index, : count + 1], texts[index]) for index, role in enumerate(inside)
             }
-            columns |= _constants(file, roles, count)
+            columns |= constant_columns(folders, count)
             yield _valid(pa.RecordBatch.from_arrays([columns[role] for role in roles], list(roles)), file)
 
 
@@ -316,14 +318,8 @@ def lines(file: EventFile, roles: dict[str, str], read: BytesRead | None = None)
         fits = np.diff(ends) <= _LONGEST_LINE
         if not fits.all():
             texts = pc.if_else(pa.array(fits), texts, pa.scalar(None, pa.string()))
-        columns = {LINE: texts, **_constants(file, roles, len(texts))}
+        columns = {LINE: texts, **constant_columns(file.split(roles)[1], len(texts))}
         yield _valid(pa.RecordBatch.from_pydict(columns), file)
-
-
-def _constants(file: EventFile, roles: dict[str, str], count: int) -> dict[str, pa.Array]:
-    """The columns of these roles that names of folders say."""
-    values = {role: file.partitions[name] for role, name in roles.items() if name in file.partitions}
-    return {role: pa.repeat(pa.scalar(value, pa.string()), count) for role, value in values.items()}
 
 
 def _objects(
@@ -389,22 +385,22 @@ class _Chunks:
         self.data: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
 
     def __iter__(self) -> Iterator[tuple["_Chunks", bool]]:
-        room = np.empty(_BYTES_AT_ONCE, dtype=np.uint8)
+        buffer = np.empty(_BYTES_AT_ONCE, dtype=np.uint8)
         filled, is_last = 0, False
         before = self._read.count
         with self._file.opened(look=self._look) as (file, stored):
             while not is_last:
-                if filled == len(room):
-                    if len(room) >= _LONGEST_RECORD:
+                if filled == len(buffer):
+                    if len(buffer) >= _LONGEST_RECORD:
                         raise InputError(
                             f"{self._file.name} must have records of at most {_LONGEST_RECORD} bytes, got a longer one"
                         )
-                    room = np.concatenate([room, np.empty_like(room)])
-                while filled < len(room) and not is_last:
-                    count = file.readinto(room[filled:].data)  # type: ignore[attr-defined]  # of all that `opened` gives
+                    buffer = np.concatenate([buffer, np.empty_like(buffer)])
+                while filled < len(buffer) and not is_last:
+                    count = file.readinto(buffer[filled:].data)  # type: ignore[attr-defined]  # of all that `opened` gives
                     filled, is_last = filled + (count or 0), not count
                 self._read.count = before + stored.tell()
-                self.data, self.used = room[:filled], 0
+                self.data, self.used = buffer[:filled], 0
                 yield self, is_last
-                room[: filled - self.used] = room[self.used : filled].copy()
+                buffer[: filled - self.used] = buffer[self.used : filled].copy()
                 filled -= self.used

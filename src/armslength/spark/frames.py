@@ -77,7 +77,7 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def place_of_person(column: str, kind: pa.DataType) -> str:
+def bucket_key(column: str, kind: pa.DataType) -> str:
     """A column for the hash that brings a person's events together: of text, the printable ASCII characters of its NFD form.
 
     Guarantee: the same for all spellings of one person, whose NFC forms are equal but for white space around them and, in a whole number,

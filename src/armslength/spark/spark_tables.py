@@ -12,12 +12,12 @@ from armslength.release.release import release_events
 from armslength.sketches.sketches import Sketches
 from armslength.spark.frames import (
     arrow_types,
+    bucket_key,
     check_functions,
     checked_partitions,
     local_rows,
     opened_frame,
     our_errors,
-    place_of_person,
     quoted,
     setting,
 )
@@ -77,8 +77,8 @@ def release_table(  # noqa: D417, PLR0913  # each is a decision of its own
     frame = opened_frame(source)
     columns = EventColumns(person, item, group, weight)
     groups = public_groups_of(group, public_groups, label)
-    known = vocabulary, item_weights
-    table = TableJob.of(None, protocol, columns, groups, *known, margins=margins, memory=memory)
+    lists = vocabulary, item_weights
+    table = TableJob.of(None, protocol, columns, groups, *lists, margins=margins, memory=memory)
     job = SparkTableJob.of_frame(frame, table, partitions=partitions)
     return release_events(job, account)
 
@@ -130,13 +130,13 @@ class SparkTableJob(TableJob):
             else quoted(role)
             for role in self.roles
         }
-        place = place_of_person(quoted("person"), kinds.field("person").type)
+        key_of_bucket = bucket_key(quoted("person"), kinds.field("person").type)
         buckets = self.partitions * _BUCKETS_PER_PARTITION
         every = ", ".join(f"isnull({role}), {column}" for role, column in hashed.items())
         events = (
             self.frame.selectExpr(*(f"{quoted(name)} AS {quoted(role)}" for role, name in self.roles.items()))
             .filter(f"{quoted('person')} IS NOT NULL")
-            .selectExpr(*hashed, f"CAST(pmod(xxhash64({place}), {buckets}) AS INT) AS {BUCKET}")
+            .selectExpr(*hashed, f"CAST(pmod(xxhash64({key_of_bucket}), {buckets}) AS INT) AS {BUCKET}")
             .repartition(self.partitions, BUCKET)
             .selectExpr(*hashed, BUCKET, f"xxhash64({every}) AS {FINGERPRINT}")
         )

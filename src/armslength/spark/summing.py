@@ -98,7 +98,7 @@ class Layout:
         self.pieces = -(-self.columns // self.columns_at_once)  # chunks side by side
         self.chunks = -(-groups // self.groups_at_once) * self.pieces
 
-    def place(self, chunk: int) -> tuple[slice, slice]:
+    def slices(self, chunk: int) -> tuple[slice, slice]:
         """(its groups, its columns)."""
         block, piece = divmod(chunk, self.pieces)
         first, left = block * self.groups_at_once, piece * self.columns_at_once
@@ -106,12 +106,6 @@ class Layout:
             slice(first, min(first + self.groups_at_once, self.groups)),
             slice(left, min(left + self.columns_at_once, self.columns)),
         )
-
-
-def packed_problem(problem: InputError | ParameterError) -> bytes:
-    """A message of ours as a note to the driver."""
-    kind = next(name for name, kind in _KINDS.items() if isinstance(problem, kind))
-    return f"{kind}:{problem}".encode()
 
 
 def summed(rows: Iterable[Row]) -> Iterator[Row]:
@@ -161,7 +155,7 @@ class DriverSums:
         if number == LISTING:
             self._buckets.append(integers(packed))
         elif number >= 0:
-            self._groups.add_cells(*self._layout.place(number), integers(packed))
+            self._groups.add_cells(*self._layout.slices(number), integers(packed))
 
     def sums(self) -> Sums:
         """The sums of all groups, ready for their noise, if each row that was sent arrived once."""

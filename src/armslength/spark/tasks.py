@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from armslength.errors import InputError, ParameterError
 from armslength.ingest.event_table import TableJob
-from armslength.ingest.sums import PartialSums, parts_of
+from armslength.ingest.sums import PartialSums, partial_sums_of
 from armslength.spark.summing import (
     LISTING,
     PROBLEM,
@@ -26,7 +26,6 @@ from armslength.spark.summing import (
     Row,
     in_batches,
     packed_integers,
-    packed_problem,
     packed_senders,
     rows_of,
     summed,
@@ -57,27 +56,22 @@ class AddingJob:
 
 def run(driver: str, packed: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of one task, for the driver's version and its pickled job, which is loaded if the versions agree."""
-    if driver == __version__:
-        return in_batches(_careful(packed, batches))
-    problem = ParameterError(
-        f"armslength must be of one version everywhere, got {driver} on the driver and {__version__} on a worker; install the same one"
-    )
-    return in_batches(_refusal(problem, batches))
+    return in_batches(_rows_or_problem(driver, packed, batches))
 
 
-def _careful(packed: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
+def _rows_or_problem(driver: str, packed: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
     try:
+        if driver != __version__:
+            raise ParameterError(  # noqa: TRY301  # sent like those of a job
+                f"armslength must be of one version everywhere, got {driver} on the driver and {__version__} on a worker; install the same one"
+            )
         yield from pickle.loads(packed).rows(batches)  # noqa: S301  # our own driver's, like the function itself
     except (InputError, ParameterError) as problem:
-        yield from _refusal(problem, batches)
+        for _ in batches:
+            pass  # Spark goes on writing until somebody has read it all
+        yield PROBLEM, f"{type(problem).__name__}:{problem}".encode(), b""
     except Exception as problem:  # noqa: BLE001  # its words may quote data, and would stand in the log of a worker
         raise RuntimeError(f"armslength: a task ended with {type(problem).__name__}") from None
-
-
-def _refusal(problem: InputError | ParameterError, batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
-    for _ in batches:
-        pass  # Spark goes on writing until somebody has read it all
-    yield PROBLEM, packed_problem(problem), b""
 
 
 BUCKET, FINGERPRINT = "bucket", "fingerprint"
@@ -110,7 +104,7 @@ class PartitionJob:
         table = replace(self.table, source=reader.events(), threads=1)
         buffer = ChunkBuffer(self.layout)
         for events in table.kept_events(self.key):
-            for part in parts_of(table.protocol, events, table.shape, threads=1):
+            for part in partial_sums_of(table.protocol, events, table.shape, threads=1):
                 yield from buffer.add(part)
         reader.finish()
         yield from buffer.drain()
@@ -187,9 +181,9 @@ class ChunkBuffer:
         cells_of, self._cells = self._cells, {}
         for block, groups in groupby(sorted(cells_of), lambda group: group // layout.groups_at_once):
             first_chunk = block * layout.pieces
-            rows, _ = layout.place(first_chunk)
+            rows, _ = layout.slices(first_chunk)
             cells = np.zeros((rows.stop - rows.start, layout.columns), dtype=np.int64)
             for group in groups:
                 cells[group - rows.start] = cells_of.pop(group)
             for chunk in range(first_chunk, first_chunk + layout.pieces):
-                yield chunk, cells[:, layout.place(chunk)[1]]
+                yield chunk, cells[:, layout.slices(chunk)[1]]

@@ -44,8 +44,8 @@ def naive_totals(events, count):
 def totals_of(job):
     totals = {}
     for part in job.person_totals(KEY, LeftOut()):
-        found = dict(zip(part.persons.to_pylist(), part.totals.tolist(), strict=True))
-        assert len(found) == len(part.persons)
+        found = dict(zip(part.ids.to_pylist(), part.totals.tolist(), strict=True))
+        assert len(found) == len(part.ids)
         assert not totals.keys() & found.keys()
         totals |= found
     return totals
@@ -88,7 +88,7 @@ def test_one_group_counts_the_items_of_one_group():
     seen = set()
     for number in range(40):
         parts = list(job.person_totals(bytes([number]) * 32, LeftOut()))
-        totals = {p: t for part in parts for p, t in zip(part.persons.to_pylist(), part.totals, strict=True)}
+        totals = {p: t for part in parts for p, t in zip(part.ids.to_pylist(), part.totals, strict=True)}
         assert totals["q"] == 1
         seen.add(totals["p"])
     assert seen == {2, 5}

@@ -345,13 +345,13 @@ def test_events_that_occur_often_are_as_many_events(bound, rule):
     rest = packed(["somebody"] * 30, groups[30:], items[30:], amounts[30:], times[30:])
     compact = order.compact(half, bound)
     assert len(compact.rows) <= len(half.rows)
-    together = Events.joined([(compact, 0, None), (rest, 0, None)])
+    together = Events.joined([compact, rest])
     assert kept(together, order.bounded(together, bound)) == {"somebody": found}
 
 
 @pytest.mark.parametrize("bound", [20, 3000, 10**9])
 def test_a_person_with_very_many_events_is_cut_as_the_specification_says(bound):
-    count = 3 * contributions._MANY  # so that what cannot be kept is left out in between
+    count = 3 * contributions._OCCURRENCES_AT_ONCE  # so that what cannot be kept is left out in between
     events = packed(["heavy"] * count, [0] * count, range(count))
     bounded = KeyedOrder(KEY, ["g"]).bounded(events, bound)
     in_order = sorted(range(count), key=lambda item: event_hash(KEY, "heavy", "g", item, 0))
@@ -403,7 +403,7 @@ def test_nobody_has_too_many_events_for_a_release(count):
 
 def test_rows_that_are_wanted_several_times_have_as_many_ids():
     events = packed(["a name that is too long for two words", "short"], [0, 0], [1, 2])
-    together = Events.joined([(events, 0, np.repeat([0, 1], [50, 3])), (events, 0, None)])
+    together = Events.joined([events.chosen(np.repeat([0, 1], [50, 3])), events])
     assert ids_of(together, np.arange(len(together.rows))).to_pylist() == [
         *["a name that is too long for two words"] * 50,
         *["short"] * 3,
