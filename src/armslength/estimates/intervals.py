@@ -135,7 +135,11 @@ class IntervalRule:
         top = _largest(flat) / float(np.min(units, initial=np.inf, where=units > 0)) + _largest(slacks)
         ends = self._ends(top, level)
         lower, upper = np.empty(len(flat)), np.empty(len(flat))
-        for_blocks(len(flat), _BLOCK, partial(_look_up, (flat, units, slacks), ends, (lower, upper)))
+        look_up = partial(_look_up, (flat, units, slacks), ends, (lower, upper))
+        if len(flat) <= _BLOCK:
+            look_up(0, len(flat))
+        else:
+            for_blocks(len(flat), _BLOCK, look_up)
         return lower.reshape(np.shape(estimates)), upper.reshape(np.shape(estimates))
 
     def _ends(self, top: float, level: Level) -> tuple[float, float, Floats, Floats]:
