@@ -71,7 +71,7 @@ def run_demo(folder: Path, say: Print) -> Path:
     chapters.write_text("\n".join(lines) + "\n", encoding="utf-8")
     question = ("--by", "shape", "--beyond-chance")
     people = ("--parties", len(hospitals), "--people", 1200, "--contribution", 2, "--one-group")
-    size = ("--unit", "one patient", "--max-sketch-dim", 256, "--open-vocabulary", "--seed", "trial-2026")
+    size = ("--unit", "one patient", "--max-sketch-dim", 256, "--seed", "trial-2026")
     settings = (*question, "--epsilon", 1, *people, *size, "--margins", chapters)
     step("2. Will it work?", "plan", *settings, "--overwrite", "-o", protocol)
     _release(folder, hospitals, protocol, sketches, say)

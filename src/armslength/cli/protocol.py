@@ -42,7 +42,10 @@ _TRANSFORMS = ("SparseJL", "HadamardJL", "FastJL", "GaussianJL", "SignJL", "Iden
 _protocol_options = all_of(
     record_options,
     option("--input-dim", "How many different items there are.", type=int),
-    flag("--open-vocabulary", "Items need not be listed beforehand. Instead of --input-dim."),
+    flag(
+        "--open-vocabulary",
+        "Items need not be listed beforehand: the default without --input-dim or --record.",
+    ),
     option("--epsilon", "ε of each release, such as 1 or 0.5.", required=True),
     option("--delta", "δ; 0 is pure differential privacy.", default="0"),
     option("--contribution", "How many items of one person count at most; sets the radius.", type=int),
@@ -106,22 +109,23 @@ def _complete(options: dict[str, Any]) -> None:
             raise click.UsageError(
                 f"--contribution must be at least {least}, the items of each row, got {given}; leave it out"
             )
-    if recipe is not None and options["input_dim"] is None:
-        items = None if options.pop("open_vocabulary") else recipe.items()
+    is_open = options.pop("open_vocabulary")
+    if is_open and options["input_dim"] is not None:
+        raise click.UsageError("--input-dim and --open-vocabulary exclude each other; leave one out")
+    if recipe is not None and not is_open and options["input_dim"] is None:
+        items = recipe.items()
         options["input_dim"] = None if items is None else len(items)
-    elif (options["input_dim"] is None) != options.pop("open_vocabulary"):
-        raise click.UsageError("either --input-dim or --open-vocabulary must be given, and not both")
 
 
 @click.command(
     epilog="""\b
 Examples:
-  armslength plan --by shape --beyond-chance --open-vocabulary --parties 9 --people 3000 --contribution 5 --epsilon 1
-  armslength plan --by shape --open-vocabulary --people 3000 --contribution 5 --epsilon 1 --one-group --item-groups 20
+  armslength plan --by shape --beyond-chance --parties 9 --people 3000 --contribution 5 --epsilon 1
+  armslength plan --by shape --people 3000 --contribution 5 --epsilon 1 --one-group --item-groups 20
   armslength plan --input-dim 70000 --epsilon 1 --people 500 --contribution 1
-  armslength plan --open-vocabulary --epsilon 1 --people 2000 --contribution 3 --unit "one patient" -o protocol.json
+  armslength plan --epsilon 1 --people 2000 --contribution 3 --unit "one patient" -o protocol.json
   armslength plan --record age:18,40,65,80 --record sex=F,M --pair age,sex --epsilon 1 --people 500 --by shape
-  armslength plan --by shape --open-vocabulary --people 20000 --contribution 3 --epsilon 1 --explain 300
+  armslength plan --by shape --people 20000 --contribution 3 --epsilon 1 --explain 300
   armslength plan --input-dim 5000 --epsilon 2 --distance 300 --distortion 0.2 --failure-probability 0.05
   armslength plan --input-dim 768 --epsilon 1 --delta 1e-6 --norm l2 --radius 2 --resolution auto --distance 1
 
@@ -156,7 +160,7 @@ Exit code 3: the distances cannot be resolved; the last line says what would be 
 def plan(plot: str | None, output: str | None, overwrite: bool, output_format: str, **options: Any) -> None:
     """Choose the settings before any privacy is spent: predicts how accurate they are, and whether it can work.
 
-    Give the size of the data (--input-dim, --open-vocabulary or --record), the privacy (--epsilon), and how far apart the groups are
+    Give the size of the data (--input-dim or --record; neither if items are not listed), the privacy (--epsilon), and how far apart the groups are
     (--distance, or --people with --contribution). Transforms and noises, each at its best size, are ranked by exact error.
     The best is recommended, and written as a protocol with -o.
 
@@ -252,15 +256,15 @@ def protocol() -> None:
 @protocol.command(
     epilog="""\b
 Examples:
-  armslength protocol new --epsilon 1 --contribution 20 --unit "one patient" --sketch-dim 512 --open-vocabulary \\
+  armslength protocol new --epsilon 1 --contribution 20 --unit "one patient" --sketch-dim 512 \\
              --seed trial-2026 --total-share 0.1 -o protocol.json    sizes and shapes can be compared
   armslength protocol new --epsilon 1 --delta 1e-6 --contribution 100 --max-norm 11 --unit "one customer" \\
-             --sketch-dim 2048 --open-vocabulary -o protocol.json    people with many items: 11 is about √(1.2 · 100)
+             --sketch-dim 2048 -o protocol.json    people with many items: 11 is about √(1.2 · 100)
   armslength protocol new --epsilon 1 --delta 1e-6 --radius 1 --unit "one visit" --transform HadamardJL \\
              --input-dim 70000 --sketch-dim 256 -o protocol.json
   armslength protocol new --record age:18,40,65,80 --record sex --record admitted:month --pair age,sex \\
              --epsilon 1 --unit "one patient" --sketch-dim 256 --total-share 0.1 -o protocol.json    one row per person
-  armslength protocol new --epsilon 1 --contribution 20 --one-group --unit "one patient" --sketch-dim 512 --open-vocabulary \\
+  armslength protocol new --epsilon 1 --contribution 20 --one-group --unit "one patient" --sketch-dim 512 \\
              --margins chapters.csv --margin-share 0.2 --margin-contribution 3 -o protocol.json    what differs, too
   armslength protocol new --record age:18,40,65,80 --record sex=F,M --margin-column age --margin-column sex \\
              --margin-share 0.2 --epsilon 1 --unit "one patient" --sketch-dim 256 -o protocol.json
@@ -330,7 +334,7 @@ def _transform(
     """The transform of that name; refuses options that it does not have."""
     if name != "SparseJL":
         if input_dim is None:
-            raise click.UsageError(f"--open-vocabulary must go with SparseJL, got {name}; say --input-dim")
+            raise click.UsageError(f"--input-dim must be given for {name}, got none")
         if sparse != {"sparsity": 1, "construction": "block"}:
             raise click.UsageError(
                 f"--sparsity and --construction must go with SparseJL, got {name}; leave them out"

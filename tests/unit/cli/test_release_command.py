@@ -42,7 +42,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-NEW = ("protocol", "new", "--epsilon", 1, "--contribution", 2, "--sketch-dim", 16, "--open-vocabulary")
+NEW = ("protocol", "new", "--epsilon", 1, "--contribution", 2, "--sketch-dim", 16)
 NEW = (*NEW, "--seed", "trial", "--unit", "one patient", "--total-share", "0.1")
 RELEASE = (
     "release",
@@ -308,10 +308,10 @@ def test_the_unit_is_asked_for(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--input-dim", 5), "either --input-dim or --open-vocabulary"),
-        (("--transform", "HadamardJL"), "--open-vocabulary must go with SparseJL"),
-        (("--epsilon", "-1"), "epsilon must be above 0"),
-        (("--sparsity", 3), "sparsity must divide sketch_dim"),
+        (("--input-dim", 5, "--open-vocabulary"), "--input-dim and --open-vocabulary"),
+        (("--transform", "HadamardJL"), "--input-dim must be given"),
+        (("--epsilon", "-1"), "--epsilon must be above 0"),
+        (("--sparsity", 3), "--sparsity must divide --sketch-dim"),
     ],
 )
 def test_protocols_that_cannot_be_are_refused(arguments, says, tmp_path, monkeypatch):
