@@ -1,6 +1,6 @@
 """All pairs with their intervals, or some of them, as an Arrow reader."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -25,6 +25,7 @@ from armslength.progress import Advance, progress
 from armslength.sketches.sketch_file import Collection
 from armslength.sketches.sketches import Sketches, check_same_space
 
+_ROWS_IN_A_BATCH = 2**16  # so that a progress bar moves while they are written
 Limits = Callable[..., slice | NDArray[np.bool_]]
 _PRODUCTS: dict[str, PairEstimator] = {"inner-product": inner_products, "cosine": cosines}
 QUANTITIES = ("distance", "squared-distance", *_PRODUCTS)
@@ -122,14 +123,14 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
         with progress("compare", pairs, "pairs", shown=show_progress) as advance:
             all_tiles = partial(each_pair_once, a, b, estimator)
             used_level = _discovery_level(all_tiles, pair_level, pairs) if fdr else pair_level
-            tiles = _count(all_tiles(), advance)
-            tables: Iterable[pa.Table]
-            if top is None:
-                tables = (_tile_pairs(tile, tile.estimate.lines(), used_level, limits) for tile in tiles)
-            else:
-                tables = [_first(tiles, used_level, limits, top, farthest=farthest)]
-            for table in tables:
-                yield from _answer(table, schema, is_root=is_root)
+            answer = partial(_answer, schema=schema, is_root=is_root)
+            if top is not None:
+                tiles = _count(all_tiles(), advance)
+                yield from answer(_first(tiles, used_level, limits, top, farthest=farthest))
+                return
+            for tile in all_tiles():
+                table = _tile_pairs(tile, tile.estimate.lines(), used_level, limits)
+                yield from _advancing(answer(table), _pair_count(tile), advance)
 
     return pa.RecordBatchReader.from_batches(schema, batches())
 
@@ -178,8 +179,20 @@ def _count(tiles: Iterator[Tile], advance: Advance) -> Iterator[Tile]:
     """The tiles; after each, the progress bar advances by its pairs."""
     for tile in tiles:
         yield tile
-        rows, columns = tile.estimate.value.shape
-        advance(rows * (rows - 1) // 2 if tile.estimate.within else rows * columns)
+        advance(_pair_count(tile))
+
+
+def _advancing(batches: Sequence[pa.RecordBatch], total: int, advance: Advance) -> Iterator[pa.RecordBatch]:
+    """The batches; after each, the progress bar advances by its part of the total."""
+    done = np.arange(len(batches) + 1) * total // len(batches)
+    for batch, step in zip(batches, np.diff(done).tolist(), strict=True):
+        yield batch
+        advance(step)
+
+
+def _pair_count(tile: Tile) -> int:
+    rows, columns = tile.estimate.value.shape
+    return rows * (rows - 1) // 2 if tile.estimate.within else rows * columns
 
 
 def _tile_pairs(tile: Tile, index: tuple[NDArray[np.int64], ...], level: Level, limits: Limits) -> pa.Table:
@@ -208,7 +221,7 @@ def _first(tiles: Iterator[Tile], level: Level, limits: Limits, count: int, *, f
     return best
 
 
-def _answer(pairs: pa.Table, schema: pa.Schema, *, is_root: bool) -> Iterator[pa.RecordBatch]:
+def _answer(pairs: pa.Table, schema: pa.Schema, *, is_root: bool) -> list[pa.RecordBatch]:
     """The batches of the reader; distances are roots of estimated squares, clipped at 0."""
     value, lower, upper = (pairs[name].to_numpy() for name in ("value", "lower", "upper"))
     if is_root:
@@ -217,4 +230,4 @@ def _answer(pairs: pa.Table, schema: pa.Schema, *, is_root: bool) -> Iterator[pa
     columns = [pairs["left"], pairs["right"], value, lower, upper, resolved, pairs["in_clear"]]
     table = pa.table(columns, schema=schema).combine_chunks()
     # A table without rows has no batches, but every reader gives at least one.
-    return iter(table.to_batches() or [pa.RecordBatch.from_pylist([], schema=schema)])
+    return table.to_batches(_ROWS_IN_A_BATCH) or [pa.RecordBatch.from_pylist([], schema=schema)]
