@@ -113,7 +113,9 @@ def with_options(message: str, options: dict[str, str]) -> str:
         return options[name] + (" " if value == "=" else "")
 
     names = "|".join(map(re.escape, options))
-    return re.sub(rf"'[^']*'|(?P<begin>^)?\b(?P<name>{names})\b(?P<value>=True\b|=)?", replaced, message)
+    return re.sub(
+        rf"'[^']*'|(?P<begin>^)?\b(?P<name>{names})\b(?P<value>=(?:True|None)\b|=)?", replaced, message
+    )
 
 
 class CleanErrors(click.Group):
@@ -126,7 +128,11 @@ class CleanErrors(click.Group):
                 return super().invoke(ctx)
             except ArmslengthError as error:
                 command = self.get_command(ctx, ctx.invoked_subcommand or "")
-                options = {"create": "--new-ledger", **(_options_of(command) if command else {})}
+                options = {
+                    "create": "--new-ledger",
+                    "max_work": "--no-work-limit",
+                    **(_options_of(command) if command else {}),
+                }
                 click.echo(f"armslength: {with_options(str(error), options)}", err=True)
                 ctx.exit(exit_code(error))
             except KeyboardInterrupt as interruption:

@@ -95,7 +95,7 @@ class EventFile:
     def wrong_encoding(self) -> InputError:
         """The error for text in another encoding."""
         return InputError(
-            f"cannot read {self.name}: its text is not {self.encoding}; say its encoding, such as latin-1 (--encoding latin-1)"
+            f"cannot read {self.name}: its text is not {self.encoding}; pass its encoding, such as encoding='latin-1'"
         )
 
 

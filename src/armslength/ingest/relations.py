@@ -168,7 +168,7 @@ def _name_hint(wanted: str, names: Sequence[str], *, has_schema: bool) -> str:
     if delimiter is None:
         return f"none of its {len(names)} columns has this name; a text file needs a header line"
     # shows nothing of the text around it
-    return f"its header is one column: is it separated by {delimiter!r}? Say delimiter={delimiter!r} (--delimiter)"
+    return f"its header is one column: is it separated by {delimiter!r}? Pass delimiter={delimiter!r}"
 
 
 def _letters(name: str) -> str:

@@ -83,9 +83,7 @@ class Source:
         if self.format is not None and self.format not in _FORMATS:
             raise ParameterError(f"format must be one of {_ENDINGS}, got {short_repr(self.format)}")
         if self.format is not None and self.format.startswith("txt") and self.delimiter is None:
-            raise ParameterError(
-                "delimiter must be given for the format txt, such as ';' (--delimiter ';'), got none"
-            )
+            raise ParameterError("delimiter must be given for the format txt, such as ';', got none")
         for name, mark in (("delimiter", self.delimiter), ("quote", self.quote)):
             if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in "\r\n\0"):
                 raise ParameterError(f"{name} must be one ASCII character, got {short_repr(mark)}")
@@ -177,7 +175,7 @@ def _files_at(path: str, source: Source) -> list[EventFile]:
         file = source.file(path, None, {})
         if file is None or not file.is_text:
             raise ParameterError(
-                "format must be one of text for the standard input, such as format='csv' (--input-format csv), got none or another; "
+                "format must be one of text for the standard input, such as format='csv', got none or another; "
                 "write Parquet and Arrow to a file"
             )
         return [file]
@@ -198,12 +196,10 @@ def _files_at(path: str, source: Source) -> list[EventFile]:
     if not inside:
         raise ParameterError("source must hold event files, got an empty folder")
     if all(_TXT.search(name.lower()) for name, _ in inside):
-        raise ParameterError(
-            ".txt needs a delimiter, such as delimiter=';' (--delimiter ';', --delimiter tab), got none"
-        )
+        raise ParameterError(".txt needs a delimiter, such as delimiter=';' or delimiter='\\t', got none")
     raise ParameterError(
-        f"source must hold event files, whose names end in {_ENDINGS}, got other names; say their format, such as format='csv' "
-        f"(--input-format csv), or name a database ({_DATABASES})"
+        f"source must hold event files, whose names end in {_ENDINGS}, got other names; say their format, such as format='csv', "
+        f"or name a database ({_DATABASES})"
     )
 
 

@@ -194,7 +194,7 @@ def _checked_entry(
     if again and not repeat:
         raise BudgetError(
             f"labels must be new for population {entry.population!r}, got {again[0][:100]!r} again; "
-            "take another label, or say that you repeat it (repeat=True, --repeat) and spend the budget again"
+            "take another label, or pass repeat=True to spend the budget again"
         )
     moment = current_time(connection)
     budgets = read_budgets(connection, entry.population)

@@ -106,7 +106,7 @@ class LedgerFile:
         if identity != self._identity and self._is_new:
             raise ParameterError(
                 f"a new ledger must have a new name, got {self.path}, which exists; "
-                "leave create=True or --new-ledger out to use it"
+                "leave create=True out to use it"
             )
         if identity != self._identity:
             raise ParameterError(

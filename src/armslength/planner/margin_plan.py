@@ -69,7 +69,7 @@ class MarginPlan:
         """The arguments of the protocol."""
         if self.fields is None:
             raise ParameterError(
-                "margins (--margins) must list the item groups for a protocol, got their number alone; give the list, or leave out item_groups"
+                "margins must list the item groups for a protocol, got their number alone; give the list, or leave out item_groups"
             )
         best = self.recommended
         return {**self.fields, "margin_share": best.share, "margin_contribution": best.contribution}

@@ -129,9 +129,7 @@ def _checked_pairs(pairs: Any, columns: Mapping[str, Any]) -> tuple[tuple[str, s
         )
     unknown = sorted({name for pair in checked for name in pair} - columns.keys())
     if unknown:
-        raise ParameterError(
-            f"record_pairs (--pair) must name columns of the record, got {short_repr(unknown[0])}"
-        )
+        raise ParameterError(f"record_pairs must name columns of the record, got {short_repr(unknown[0])}")
     return tuple(sorted(checked))
 
 
