@@ -125,8 +125,8 @@ class Clusters(Answer):
     def _title(self) -> str:
         count = len(self.groups())
         if not count:
-            return f"{len(self.labels)} parties: no group stands apart at {self.level:.6g}"
-        return f"{plural(count, 'group stands', 'groups stand')} apart from the other parties (supported at {self.level:.6g})"
+            return f"{len(self.labels)} parties: no group stands apart at {100 * self.level:.6g}%"
+        return f"{plural(count, 'group stands', 'groups stand')} apart from the other parties (supported at {100 * self.level:.6g}%)"
 
     def __str__(self) -> str:
         lines = [self._title()]

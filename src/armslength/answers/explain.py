@@ -16,12 +16,12 @@ from armslength.estimates.prevalence import Limits, Prevalence, difference_limit
 from armslength.results import LONGEST_LABEL, Column, Result, heading, line, sentences, shortened
 from armslength.sketches.sketches import Sketches
 
-COUNTS_NOTE = "about the people counted"
+COUNTS_NOTE = "This is about the people counted."
 POPULATIONS_NOTE = (
-    "about populations, as if the people of each side were a random sample of people like them; "
-    "families, clinics and repeat visits make chance larger"
+    "This is about populations, as if the people of each side were a random sample of people like them. "
+    "Families, clinics and repeat visits make chance larger."
 )
-_DISJOINT = "as if nobody were counted in two rows of a side"
+_DISJOINT = "It assumes that nobody is counted in two rows of a side."
 NEARLY_ALL = 0.7  # of the item groups that may count of each person
 DOUBTFUL = 0.0005  # how often a side that has nobody may be taken for one that has
 _FIRST_HEADING = "people counted with an item in"
@@ -240,7 +240,7 @@ def _explanations(
                 **_ranked(names, first, second),
                 level=confidence,
                 beyond_chance=beyond_chance,
-                note="; ".join(filter(None, notes)),
+                note=" ".join(filter(None, notes)),
             )
         )
     return results
@@ -252,7 +252,7 @@ def _bound_note(sides: Sequence[Sketches], prevalences: Sequence[Prevalence]) ->
     bound, margins = protocol.margin_contribution or 0, protocol.margins
     if margins is not None and margins.rule == "record" and bound >= len(margins.columns):
         return ""  # everybody has one value in each column, and all count
-    counted = f"at most {plural(bound, 'item group')} of each person count"
+    counted = f"At most {plural(bound, 'item group')} of each person count."
     means = [float(prevalence.counts.sum()) / prevalence.people for prevalence in prevalences]
     pairs = zip(sides, means, strict=True)
     near = [
@@ -260,9 +260,10 @@ def _bound_note(sides: Sequence[Sketches], prevalences: Sequence[Prevalence]) ->
     ]
     if not near:
         return counted
-    reached = f"{counted}, and many people reach that in {_joined(near)}"
-    unequal = "if people have more item groups on one side, all shares of that side are too small, and a true more can come out as fewer"
-    return f"{reached}: {unequal}; a larger margin_contribution would show it"
+    return (
+        f"{counted} Many people reach that in {_joined(near)}. If people have more item groups on one side, all shares of that side "
+        "are too small, and a true more can come out as fewer. A protocol with a larger bound would show it."
+    )
 
 
 def _ranked(names: Sequence[str], a: Limits, b: Limits) -> dict[str, Any]:

@@ -60,12 +60,12 @@ class Outliers(Answer):
         typical, low, high = self.typical
         if self.is_outlier[row]:
             return (
-                f"{name} is unlike the rest: at least {lower:.6g} from half of the others, where {typical:.6g} "
-                f"(at most {high:.6g}) is typical"
+                f"{name} is unlike the rest: half of the others are at least {lower:.3g} away, where {typical:.3g} "
+                f"(at most {high:.3g}) is typical"
             )
         if upper <= self.factor * low:
-            return f"{name} is like the rest: at most {upper:.6g} from half of the others"
-        return f"{name} is not told from the rest: {lower:.6g} to {upper:.6g} from half of the others"
+            return f"{name} is like the rest: half of the others are at most {upper:.3g} away"
+        return f"{name}: cannot say; its median distance to the others is {lower:.3g} to {upper:.3g}"
 
     def to_arrow(self) -> pa.Table:
         """One line for each party: label, score, lower, upper, is_outlier, in_clear (data without noise is part of the answer)."""

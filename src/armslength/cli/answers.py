@@ -279,7 +279,10 @@ def cluster(
                 names = [tree.labels[leaf] for leaf in tree.order if clusters[leaf] == number]
                 click.echo(f"  cluster {number}: {', '.join(names)}")
         if len(tree.labels) <= _MOST_DRAWN:
-            click.echo("\n".join(["", *drawn_tree(tree)]))
+            click.echo(
+                "\nThe tree: at which distance groups merge (?: not supported, a description of the estimates)"
+            )
+            click.echo("\n".join(drawn_tree(tree)))
         echo_against_others(sketches, files, tree.groups(), tree.level)
         return
     rows = tree.to_arrow().to_pylist()

@@ -183,6 +183,6 @@ def _summary(protocol: "al.Protocol", job: TableJob, state: str) -> str:
     lines = [
         paragraph(protection_in_words(protocol, "events")),
         f"{rows} {state}",
-        f"ε = {decimal_text(protocol.epsilon)}{delta} for all of them together",
+        f"ε = {decimal_text(protocol.epsilon)}{delta}{' for all of them together' if count > 1 else ''}",
     ]
     return "\n".join([*lines, f"WARNING: {weak}"] if weak else lines)

@@ -148,7 +148,7 @@ def _limit_note(findings: Findings, reasons: Reasons) -> str:
     return (
         f'<p class="limit"><strong>At most {plural(limit, "item group")} of each person count, and many people reach that in {names}.</strong> '
         "Shares there come out too small; where people have more item groups on one side, a true “more” can come out as “fewer”. "
-        "A larger margin_contribution would show it.</p>"
+        "A protocol with a larger bound would show it.</p>"
     )
 
 
