@@ -191,7 +191,7 @@ def _advancing(batches: Sequence[pa.RecordBatch], total: int, advance: Advance) 
 
 
 def _pair_count(tile: Tile) -> int:
-    rows, columns = tile.estimate.value.shape
+    rows, columns = map(int, tile.estimate.value.shape)
     return rows * (rows - 1) // 2 if tile.estimate.within else rows * columns
 
 

@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -123,7 +124,8 @@ class CleanErrors(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
-        with endings_as_interrupts() as received:
+        with endings_as_interrupts() as received, warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "This is a weak promise")  # commands say it in their own lines
             try:
                 return super().invoke(ctx)
             except ArmslengthError as error:

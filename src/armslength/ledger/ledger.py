@@ -5,6 +5,7 @@ A crash after the line and before the release counts too much; nothing counts to
 
 import os
 import sqlite3
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -34,7 +35,14 @@ from armslength.ledger.ledger_file import (
     write_budget,
     write_entry,
 )
-from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, decimal_text
+from armslength.privacy.exact_numbers import (
+    WEAK_DELTA,
+    WEAK_EPSILON,
+    checked_delta,
+    checked_epsilon,
+    decimal_text,
+    weakness,
+)
 from armslength.protocol.protocol import Protocol
 from armslength.version import __version__
 
@@ -226,7 +234,11 @@ class Account:
     repeat: bool
 
     def charge(self, protocol: Protocol, labels: Sequence[str]) -> None:
-        """Writes the line of a release of these rows, or refuses."""
+        """Writes the line of a release of these rows, or refuses; warns first if the promise is weak."""
+        if protocol.epsilon > WEAK_EPSILON or protocol.released_delta > WEAK_DELTA:
+            warnings.warn(
+                weakness(protocol.epsilon, protocol.released_delta), stacklevel=5
+            )  # where release was called
         self.ledger.charge(self._entry(protocol, labels), labels, repeat=self.repeat)
 
     def preview(self, protocol: Protocol, labels: Sequence[str]) -> None:

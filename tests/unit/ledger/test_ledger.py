@@ -1,6 +1,7 @@
 """The ledger by itself: lines that stay, labels that are new, files of every kind, and nothing private in it."""
 
 import sqlite3
+import warnings
 from dataclasses import fields, replace
 
 import numpy as np
@@ -320,3 +321,21 @@ def test_a_release_writes_the_sensitivity_that_its_noise_covers(tmp_path, protoc
 
 def test_the_choice_to_go_without_is_visible():
     assert repr(al.NO_LEDGER) == "al.NO_LEDGER"
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("10.5", 0), (1, "0.002")])
+def test_a_weak_promise_is_warned_of_before_it_is_charged(epsilon, delta, tmp_path):
+    transform = al.SparseJL(input_dim=5, sketch_dim=4, seed="weak")
+    noise = {"noise": "gaussian"} if delta else {}
+    weak = al.Protocol(transform, epsilon=epsilon, delta=delta, contribution=1, unit="one person", **noise)
+    ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="weak promise"):
+            weak.release(np.ones((1, 5)), ledger=ledger, population="all")
+        assert not ledger.entries()
+        strong = al.Protocol(transform, epsilon=10, contribution=1, unit="one person")
+        strong.release(np.ones((1, 5)), ledger=ledger, population="all")
+    with pytest.warns(UserWarning, match="weak promise") as caught:
+        weak.release(np.ones((1, 5)), ledger=ledger, population="all", labels=["b"])
+    assert caught[0].filename == __file__
