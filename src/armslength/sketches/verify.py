@@ -2,9 +2,11 @@
 
 import os
 import secrets
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
+
+import pyarrow as pa
 
 from armslength.errors import ArmslengthError, ParameterError, plural, printable
 from armslength.laws import Law
@@ -16,6 +18,7 @@ from armslength.protocol.neighbors import gaussian_sensitivity_squared, margin_s
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.schema import differences
 from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
+from armslength.results import Result
 from armslength.sketches.card import release_card
 from armslength.sketches.plausibility import implausible, tested_rows
 from armslength.sketches.sketch_file import DEFAULT_LIMIT, Collection, SketchFile
@@ -38,8 +41,8 @@ class Check:
     words: str
 
 
-@dataclass(frozen=True)
-class Verification:
+@dataclass(frozen=True, repr=False)
+class Verification(Result):
     """The result of verifying a file.
 
     Attributes:
@@ -55,9 +58,24 @@ class Verification:
         """Whether no check fails."""
         return all(check.state != FAILS for check in self.checks)
 
+    def to_arrow(self) -> pa.Table:
+        """One line for each check: subject, state, words."""
+        return pa.table(
+            {name: [getattr(check, name) for check in self.checks] for name in Check.__match_args__}
+        )
+
     def document(self) -> dict[str, Any]:
         """As JSON has it."""
-        return {"file": self.path, "holds": self.holds, "checks": [asdict(check) for check in self.checks]}
+        return {"file": self.path, "holds": self.holds, "checks": self.to_arrow().to_pylist()}
+
+    def __repr__(self) -> str:
+        lines = (f"  {check.subject:<12} {check.state:<12} {check.words}" for check in self.checks)
+        return "\n".join([self._title(), *lines])
+
+    def _title(self) -> str:
+        failed = sum(check.state == FAILS for check in self.checks)
+        checks = plural(len(self.checks), "check")
+        return f"{self.path}: {f'{failed} of {checks} failed' if failed else f'no failure in {checks}'}"
 
 
 def verify(
