@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from armslength.checks import short_repr
 from armslength.errors import ParameterError, plural
 from armslength.files import atomic_write
-from armslength.results import LONGEST_LABEL, shortened
+from armslength.results import LONGEST_LABEL, shortened, three_digits
 
 Numbers = NDArray[np.float64]
 Marks = NDArray[np.bool_]
@@ -72,7 +72,7 @@ def heat_map(
             is_light = hatched[i, j] or image.norm(value[i, j]) < 0.5
             box = {"facecolor": _LIGHT, "linewidth": 0, "pad": 1.0} if hatched[i, j] else None
             look = {"ha": "center", "va": "center", "fontsize": 7, "color": "black" if is_light else "white"}
-            axes.text(j, i, f"{float(f'{value[i, j]:.3g}'):,g}", **look, bbox=box)
+            axes.text(j, i, three_digits(value[i, j]), **look, bbox=box)
     return axes
 
 

@@ -131,6 +131,11 @@ def table_lines(rows: Sequence[Mapping[str, str]], text_columns: Collection[str]
     return [heading(columns), *(line(columns, list(row.values())) for row in rows)]
 
 
+def three_digits(number: float) -> str:
+    """The number to three digits: 0.153 or 14,100."""
+    return f"{float(f'{number:.3g}'):,g}"
+
+
 def shortened(label: str, width: int) -> str:
     """The label, with an ellipsis in its middle if it is too long."""
     if len(label) <= width:

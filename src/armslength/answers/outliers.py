@@ -22,7 +22,7 @@ from armslength.checks import number
 from armslength.estimates.distances import clear_note
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Bounds, Level
-from armslength.results import sentences
+from armslength.results import sentences, three_digits
 from armslength.sketches.sketches import Sketches
 
 Matrix = NDArray[np.float64]
@@ -56,16 +56,18 @@ class Outliers(Answer):
 
     def sentence(self, row: int) -> str:
         """What can be said of one party."""
-        name, lower, upper = self.labels[row], self.lower[row], self.upper[row]
-        typical, low, high = self.typical
+        name = self.labels[row]
+        lower, upper, typical, high = map(
+            three_digits, (self.lower[row], self.upper[row], *self.typical[::2])
+        )
         if self.is_outlier[row]:
             return (
-                f"{name} is unlike the rest: half of the others are at least {lower:.3g} away, where {typical:.3g} "
-                f"(at most {high:.3g}) is typical"
+                f"{name} is unlike the rest: half of the others are at least {lower} away, where {typical} "
+                f"(at most {high}) is typical"
             )
-        if upper <= self.factor * low:
-            return f"{name} is like the rest: half of the others are at most {upper:.3g} away"
-        return f"{name}: cannot say; its median distance to the others is {lower:.3g} to {upper:.3g}"
+        if self.upper[row] <= self.factor * self.typical[1]:
+            return f"{name} is like the rest: half of the others are at most {upper} away"
+        return f"{name}: cannot say; its median distance to the others is {lower} to {upper}"
 
     def to_arrow(self) -> pa.Table:
         """One line for each party: label, score, lower, upper, is_outlier, in_clear (data without noise is part of the answer)."""

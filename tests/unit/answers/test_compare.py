@@ -143,7 +143,7 @@ def test_memory_does_not_grow_with_the_number_of_pairs():
     sketches = protocol.release(RNG.integers(0, 9, (20_000, 50)), ledger=al.NO_LEDGER)
     list(al.compare(sketches[:300]))  # tables of quantiles, which are kept
     # 200 million pairs: three gigabytes for one number of each. A fortieth of them shows what a tile needs.
-    some = islice(al.compare(sketches), 20)
+    some = islice(al.compare(sketches), 400)
     counted, peak = peak_memory(lambda: sum(batch.num_rows for batch in some))
     assert counted > 5_000_000
     assert peak < 20_000**2 * 8 / 25, f"{peak / 2**20:.0f} MiB"

@@ -143,7 +143,7 @@ def test_outliers_are_called_by_medians_of_simultaneous_ends():
     between = found.lower[4] / ((found.typical[0] + found.typical[2]) / 2)
     assert not al.outliers(sketches, factor=between).is_outlier.any()
     assert "1 of 5 parties surely unlike the rest" in str(found)
-    assert "e is unlike the rest: at least" in str(found)
+    assert "e is unlike the rest" in str(found)
     assert found.to_arrow().column("is_outlier").to_pylist()[4] is True
 
 
@@ -151,7 +151,7 @@ def test_two_outliers_do_not_hide_each_other():
     far = np.vstack([steps(20, 20, 20, 20), steps(20, 20), steps(0, 2000)[1:], steps(0, 0, 2000)[2:]])
     found = al.outliers(released(far, list("abcdefgh")))
     assert np.flatnonzero(found.is_outlier).tolist() == [6, 7]
-    assert "a is" in found.sentence(0)
+    assert "unlike" not in found.sentence(0)
 
 
 def test_sentences_say_what_is_known():
@@ -159,7 +159,7 @@ def test_sentences_say_what_is_known():
     assert "cannot say" in al.outliers(sketches).sentence(0)
     clear = al.sketch_in_clear(PROTOCOL, np.vstack([steps(5, 5, 5, 5), steps(5)]), labels=list("abcde"))
     found = al.outliers(clear, factor=100)
-    assert "is like the rest: at most" in found.sentence(1)
+    assert "is like the rest" in found.sentence(1)
     assert found.note == CLEAR
 
 

@@ -34,7 +34,7 @@ def test_a_tree_for_people(file):
     result = run(file)
     assert result.exit_code == 0
     answer, tree = result.output.split("\n\n")
-    assert len(tree.splitlines()) == 9
+    assert len(tree.splitlines()) == 10  # a legend, four merges and five leaves
     assert "├─ " in tree
     for label in ("a1", "a2", "b1", "b2", "c"):
         assert label in answer

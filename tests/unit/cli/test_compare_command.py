@@ -120,9 +120,9 @@ def test_several_files_are_one_set(file, tmp_path):
 def test_wrong_input_is_one_line_and_prints_nothing(file, tmp_path):
     for arguments, message in [
         ((file, "--against", "nowhere"), "label must be"),
-        ((file, "--farthest"), "farthest must come with a number"),
-        ((file, "--level", "nan"), "level must be"),
-        ((file, "--quantity", "inner-product", "--by", "shape"), "quantity must be a distance"),
+        ((file, "--farthest"), "--farthest must come with a number"),
+        ((file, "--level", "nan"), "--level must be"),
+        ((file, "--quantity", "inner-product", "--by", "shape"), "--quantity must be a distance"),
         ((file, "--beyond-chance"), "beyond_chance must go with by"),
     ]:
         result = run(*arguments)

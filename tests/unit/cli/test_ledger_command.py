@@ -132,7 +132,7 @@ def test_a_ledger_must_exist_or_be_asked_for(folder):
     assert run(*BUDGET, "--epsilon", "1", "--new-ledger").exit_code == 0
     again = run(*BUDGET, "--epsilon", "2", "--new-ledger")
     assert again.exit_code == 2
-    assert "leave create=True or --new-ledger out" in again.stderr
+    assert "leave --new-ledger out" in again.stderr
     assert [budget.epsilon for budget in al.Ledger("ledger.sqlite").budgets(past=True)] == ["1"]
 
 

@@ -100,7 +100,7 @@ def test_columns_of_a_record():
         (("--margins", "blank.csv", *MARGINS), "no blank at either end, got 'A '"),
         (("--margins", "ragged.csv", *MARGINS), "as many values in each line"),
         (("--margins", "text.parquet", *MARGINS), ".parquet file that can be read, got text.parquet"),
-        (("--margins", "items.csv", "--margin-contribution", 2), "margin_share must be above 0"),
+        (("--margins", "items.csv", "--margin-contribution", 2), "--margin-share must be above 0"),
         (("--margins", "items.csv", "--margin-share", "0.2"), "add --margin-contribution 2"),
         (MARGINS, "must go with margins"),
         (("--margin-column", "age", *MARGINS), "no record"),

@@ -81,7 +81,7 @@ def test_data_in_the_clear_is_said(file, tmp_path):
 def test_wrong_input_is_one_line(file):
     for arguments, message in [
         ((file, "--query", "nowhere"), "label must be"),
-        ((file, "--count", "0"), "count must be"),
+        ((file, "--count", "0"), "--count must be"),
         ((file, "--by", "shape"), "sketches must have been released with totals"),
     ]:
         result = run(*arguments)

@@ -185,7 +185,6 @@ def test_a_range_and_a_vocabulary_go_into_the_protocol(tmp_path):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["plan", "--epsilon", "1", "--distance", "9"],
         ["plan", "--input-dim", "10", "--open-vocabulary", "--epsilon", "1", "--distance", "9"],
         ["plan", "--input-dim", "10", "--distance", "9"],
         [*COUNTS],
@@ -293,7 +292,6 @@ def test_a_plan_by_shape_that_would_show_nothing_has_its_own_exit_code(tmp_path)
 @pytest.mark.parametrize(
     "more",
     [
-        ["--plot", "plan.svg"],
         ["--distance", "9"],
         ["--pairs", "3"],
         ["--concentration", "2"],

@@ -198,7 +198,7 @@ def test_item_weights_are_a_file_that_the_protocol_fixes(tmp_path):
     (tmp_path / "weights.csv").write_text("item,weight\nsex=F,3\n", encoding="utf-8")
     refused = run(*RELEASE, "--item-weights", "weights.csv", "--overwrite")
     assert refused.exit_code == 2
-    assert "item_weights" in refused.output
+    assert "--item-weights" in refused.output
 
 
 def test_few_items_get_a_histogram_and_pairs_a_sketch():

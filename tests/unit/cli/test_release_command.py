@@ -456,7 +456,7 @@ def refused(*arguments, code=2):
 def test_numbers_as_other_people_write_them(option, text, meant):
     said = refused(*NEW, option, text, "-o", "other.json")
     assert f"got {text!r}; did you mean {meant}?" in said
-    assert option.strip("-").replace("-", "_") in said
+    assert option in said
     assert "did you mean" not in refused(*NEW, option, "many", "-o", "other.json")
 
 
