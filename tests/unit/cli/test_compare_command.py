@@ -123,7 +123,7 @@ def test_wrong_input_is_one_line_and_prints_nothing(file, tmp_path):
         ((file, "--farthest"), "--farthest must come with a number"),
         ((file, "--level", "nan"), "--level must be"),
         ((file, "--quantity", "inner-product", "--by", "shape"), "--quantity must be a distance"),
-        ((file, "--beyond-chance"), "beyond_chance must go with by"),
+        ((file, "--beyond-chance"), "--beyond-chance must go with --by"),
     ]:
         result = run(*arguments)
         assert (result.exit_code, result.stdout) == (2, "")
