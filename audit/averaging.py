@@ -41,7 +41,7 @@ def audit(quick: bool) -> Section:
     drawn, fewest = (40_000, 500) if quick else (2_000_000, 60_000)
     laws = protocol_of("laplace"), protocol_of("gaussian")
     found = []
-    with progress("averaging", len(_TIMES), "sizes", shown=True) as advance:
+    with progress("averaging", len(_TIMES), "sizes", show=True) as advance:
         for times in _TIMES:
             trials = max(drawn // times, fewest)
             error = error_of_mean(laws[0], np.arange(ITEMS), times, max(drawn // times // 20, 60))

@@ -51,7 +51,7 @@ def audit(quick: bool) -> Section:
     with (
         tempfile.TemporaryDirectory() as place,
         ThreadPoolExecutor(2) as pool,
-        progress("faults", None, "faults", shown=True) as advance,
+        progress("faults", None, "faults", show=True) as advance,
     ):
         parties = [
             pool.submit(_trials, Path(place), name, quick=quick, advance=advance)

@@ -59,7 +59,7 @@ def audit(quick: bool) -> Section:
         chosen = range(0, len(cases), QUICK_STEP if quick else 1)
         jobs = [pool.submit(measured, number, share, alarm) for number in chosen]
         found = []
-        with progress("membership", len(jobs), "cases", shown=True) as advance:
+        with progress("membership", len(jobs), "cases", show=True) as advance:
             for job in jobs:
                 found.append(job.result())
                 advance(1)

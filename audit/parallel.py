@@ -21,7 +21,7 @@ def in_processes(work: Callable[[_Job], _Result], jobs: Sequence[_Job], what: st
     """
     results = []
     with (
-        progress(what, len(jobs), "jobs", shown=True) as advance,
+        progress(what, len(jobs), "jobs", show=True) as advance,
         multiprocessing.get_context("spawn").Pool(min(available_threads(), len(jobs))) as pool,
     ):
         for result in pool.imap(work, jobs):

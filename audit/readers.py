@@ -172,7 +172,7 @@ def audit(quick: bool) -> Section:
     """Every kind of file, and the attack that broke the reader of the engine."""
     count = 20 if quick else 400
     rows, farthest, all_same = [], 0, True
-    with progress("readers", len(WRITERS) * count, "pairs of files", shown=True) as advance:
+    with progress("readers", len(WRITERS) * count, "pairs of files", show=True) as advance:
         for number, kind in enumerate(WRITERS):
             found = []
             for trial in trials(kind, count, number):

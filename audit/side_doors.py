@@ -16,7 +16,7 @@ def audit(quick: bool) -> Section:
     context = get_context("spawn")  # no process inherits threads of an engine
     with (
         ProcessPoolExecutor(2, mp_context=context) as pool,
-        progress("pairs of tables", rounds, "rounds", shown=True) as advance,
+        progress("pairs of tables", rounds, "rounds", show=True) as advance,
     ):
         for opened in pool.map(_opened, range(rounds)):
             for kind, doors in opened.items():

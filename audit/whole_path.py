@@ -143,7 +143,7 @@ def audit(quick: bool) -> Section:
         counts: dict[tuple[int, str, int], Counts] = {}
         with (
             ProcessPoolExecutor(available_threads(), multiprocessing.get_context("spawn")) as pool,
-            progress("whole path", len(plan) * 2 * releases, "releases", shown=True) as advance,
+            progress("whole path", len(plan) * 2 * releases, "releases", show=True) as advance,
         ):
             for job, some in zip(jobs, pool.map(done, jobs), strict=True):
                 key = job.story, job.fault, job.world

@@ -33,7 +33,7 @@ def section_of(*, quick: bool) -> Section:
     with (
         tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as folder,
         ThreadPoolExecutor(2) as pool,
-        progress("fuzzing", len(TARGETS), "targets", shown=True) as advance,
+        progress("fuzzing", len(TARGETS), "targets", show=True) as advance,
     ):
 
         def measure(target: Target) -> tuple[Target, dict[str, Any]]:

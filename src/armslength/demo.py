@@ -149,7 +149,7 @@ def _release(folder: Path, hospitals: list[Hospital], protocol: Path, sketches: 
         commands.append(command)
     say("\n3. Each hospital releases one sketch in its own process (the first time with --new-ledger):")
     say(_line([part for part in commands[0] if part != "--new-ledger"]))
-    with progress("releases", len(commands), "hospitals", shown=True) as advance:
+    with progress("releases", len(commands), "hospitals", show=True) as advance:
         _run(commands[0])  # the first one compiles for all
         advance(1)
         with ThreadPoolExecutor(available_threads()) as pool:

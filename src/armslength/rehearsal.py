@@ -125,7 +125,7 @@ def rehearse(
     if not protocols[-1].total_share:
         raise ParameterError("total_share must be above 0 to compare shapes, got 0")
     answers = []
-    with progress("rehearsal", len(protocols), "settings", shown=True) as advance:
+    with progress("rehearsal", len(protocols), "settings", show=True) as advance:
         for protocol in protocols:
             answers.append([_answers(data.release(protocol)) for _ in range(RUNS)])
             advance(1)

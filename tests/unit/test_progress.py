@@ -10,19 +10,19 @@ import pytest
 PROGRAM = (
     "import time\n"
     "from armslength.progress import progress\n"
-    "with progress('pairs', 1000, 'pairs', shown={shown}) as advance:\n"
+    "with progress('pairs', 1000, 'pairs', show={show}) as advance:\n"
     "    for _ in range(10):\n"
     "        time.sleep(0.08)\n"
     "        advance(100)\n"
 )
 
 
-def on_a_terminal(shown):
+def on_a_terminal(show):
     pty = pytest.importorskip("pty", reason="this system has no terminals")
     fcntl, termios = pytest.importorskip("fcntl"), pytest.importorskip("termios")
     reader, writer = pty.openpty()
     fcntl.ioctl(writer, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))  # a terminal has a size
-    subprocess.run([sys.executable, "-c", PROGRAM.format(shown=shown)], stderr=writer, check=True)
+    subprocess.run([sys.executable, "-c", PROGRAM.format(show=show)], stderr=writer, check=True)
     os.close(writer)
     seen = b""
     while True:
@@ -37,14 +37,14 @@ def on_a_terminal(shown):
 
 
 def test_a_terminal_sees_a_bar_with_its_rate():
-    seen = on_a_terminal(shown=True)
+    seen = on_a_terminal(show=True)
     assert "pairs:" in seen
     assert "pairs/s" in seen
 
 
 def test_nobody_else_sees_anything():
-    assert on_a_terminal(shown=False) == ""
+    assert on_a_terminal(show=False) == ""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(shown=True)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", PROGRAM.format(show=True)], capture_output=True, text=True, check=True
     )
     assert done.stderr == done.stdout == ""

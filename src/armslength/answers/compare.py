@@ -120,7 +120,7 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
     schema = SCHEMA.with_metadata(metadata)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        with progress("compare", pairs, "pairs", shown=show_progress) as advance:
+        with progress("compare", pairs, "pairs", show=show_progress) as advance:
             all_tiles = partial(each_pair_once, a, b, estimator)
             used_level = _discovery_level(all_tiles, pair_level, pairs) if fdr else pair_level
             answer = partial(_answer, schema=schema, is_root=is_root)

@@ -175,7 +175,7 @@ def nearest(  # noqa: PLR0913  # each chooses one thing
     shortlist = Shortlist(len(queries), answers_each)
     search = Candidates(queries, answers_each, confidence, within=index is None) if by == "size" else None
     first, clear = 0, clear_note(queries)
-    with progress("nearest", len(queries) * len(index_rows), "pairs", shown=show_progress) as advance:
+    with progress("nearest", len(queries) * len(index_rows), "pairs", show=show_progress) as advance:
         for block in index_rows.blocks(rows_at_once(queries.values.shape[1], _ROWS, _NUMBERS)):
             _check_size("index", block)
             if search is None or not search.search(block, first, shortlist, advance):

@@ -191,7 +191,7 @@ class TableJob:
                 return [work(events) for events in store.take(job, order, bound)]
 
             rows = left_out.counting
-            bar = progress("counting", rows, "rows", shown=True) if show_progress else nullcontext()
+            bar = progress("counting", rows, "rows", show=True) if show_progress else nullcontext()
             with bar as advance:
                 for job, parts in zip(jobs, ordered_map(results, jobs, self.threads), strict=True):
                     yield from parts
@@ -214,7 +214,7 @@ class TableJob:
 
         total, unit = size_of(self.source) if show_progress else (None, "rows")
         items, before = 1 if self.protocol.record is None else self.protocol.record.items_per_row, 0
-        bar = progress("reading", total, unit, shown=True) if show_progress else nullcontext()
+        bar = progress("reading", total, unit, show=True) if show_progress else nullcontext()
         with self.opened() as table, bar as advance:
             for _ in ordered_map(read, table.pieces(), self.threads):
                 if advance is not None:
