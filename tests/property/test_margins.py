@@ -4,6 +4,7 @@ The expected counts are those of tests/reference/margins.py, an implementation o
 """
 
 import math
+import time
 from collections import Counter
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from reference import sketch_bound
 from reference.margins import all_margins, group_of_prefixes, group_of_table, margins_of
 
 KEY = bytes(range(32))
+WORDS = np.frombuffer(KEY[:16], dtype=np.uint64)
 K = 16
 ITEMS = {"S06": "Injuries", "S1": "Injuries", "I1": "Heart", "Åland": "Places"}
 PREFIXES = {"S": "Injuries", "S0": "Heads", "I": "Heart", "Å": "Places"}
@@ -258,7 +260,6 @@ def test_values_of_a_record_are_counted_and_nothing_else():
 
 @pytest.mark.parametrize("most_events", [10, 64, 65, 300])
 def test_cells_of_people_with_few_and_many_events_are_those_of_the_specification(most_events):
-    """Few events are compared with each other, many are sorted."""
     generator, names = np.random.default_rng(most_events), 5
     for _ in range(50):
         sizes = generator.integers(0, most_events + 1, 4)
@@ -273,5 +274,25 @@ def test_cells_of_people_with_few_and_many_events_are_those_of_the_specification
             cells, _ = margins_of([each for each in listed if each[1] < names], lambda item: item, most)
             _, rows = margins_of(listed, lambda item: item, most)
             expected += [*cells, *((row, names) for row in rows)]
-        found = margin_cells(starts, groups, margins, amounts, names, most)
+        found = margin_cells(starts, groups, margins, amounts, names, most, WORDS)
         assert Counter(zip(*(each.tolist() for each in found), strict=True)) == Counter(expected)
+
+
+def test_nobody_can_choose_events_that_take_long():
+    """Cells that would share one slot, were they hashed by the usual constant: every search would pass all of them."""
+    count, names, golden = 32_000, 8_000, 0x9E3779B97F4A7C15
+    size, inverse = 1 << (4 * count - 1).bit_length(), pow(golden, -1, 2**64)
+    margins = np.arange(count) % names
+    first_rows = np.array([-((column * golden) >> 32) * inverse % size for column in range(names)])
+    chosen = first_rows[margins] + np.arange(count) // names * size
+    usual = np.random.default_rng(1).integers(0, chosen.max(), count)
+
+    def seconds(rows):
+        starts, amounts = np.array([0, count]), np.ones(count, dtype=np.int64)
+        cells = rows.astype(np.int32), margins.astype(np.int32), amounts
+        begin = time.perf_counter()
+        margin_cells(starts, *cells, names, count, WORDS)
+        return time.perf_counter() - begin
+
+    seconds(usual)  # compiles
+    assert min(seconds(chosen) for _ in range(3)) < 30 * min(seconds(usual) for _ in range(3))

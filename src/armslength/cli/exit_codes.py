@@ -102,7 +102,7 @@ def _options_of(command: click.Command) -> dict[str, str]:
 
 
 def with_options(message: str, options: dict[str, str]) -> str:
-    """A message of the library with options in place of its arguments: --repeat for repeat=True. Quoted text stays.
+    """A message of the library with options in place of its arguments: --repeat for repeat=True. Quoted text and names of files stay.
 
     An argument is recognized at the beginning of a message, by a value, or by an underscore in its name.
     """
@@ -114,9 +114,9 @@ def with_options(message: str, options: dict[str, str]) -> str:
         return options[name] + (" " if value == "=" else "")
 
     names = "|".join(map(re.escape, options))
-    return re.sub(
-        rf"'[^']*'|(?P<begin>^)?\b(?P<name>{names})\b(?P<value>=(?:True|None)\b|=)?", replaced, message
-    )
+    quoted, file = r"\B'[^']*'", r"[^\s']*(?:[/\\]|\.[^\W\d])[^\s']*"
+    argument = rf"(?P<begin>^)?\b(?P<name>{names})\b(?P<value>=(?:True|None)\b|=)?"
+    return re.sub(f"{quoted}|{file}|{argument}", replaced, message)
 
 
 class CleanErrors(click.Group):

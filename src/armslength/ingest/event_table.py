@@ -134,8 +134,8 @@ class TableJob:
                 bound_sketches(kept.starts, kept.groups, columns, kept.amounts, bound)  # type: ignore[arg-type]  # few entries
             cells, margins = None, self.protocol.margins
             if margins is not None:
-                names, limit = len(margins.names), self.protocol.margin_contribution or 0
-                cells = margin_cells(kept.starts, kept.groups, kept.margins, kept.amounts, names, limit)
+                limits = len(margins.names), self.protocol.margin_contribution or 0
+                cells = margin_cells(kept.starts, kept.groups, kept.margins, kept.amounts, *limits, order.key)
             return replace(kept, columns=columns, margin_cells=cells)
 
         return self._for_all_persons(

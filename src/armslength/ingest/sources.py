@@ -257,11 +257,12 @@ def _files_inside(filesystem: fs.FileSystem | None, path: str) -> list[tuple[str
     info = None if filesystem is None else filesystem.get_file_info(path)
     if os.path.isdir(path) if info is None else info.type == fs.FileType.Directory:
         return list(_files_below(entries, path, None, {}))
-    parts = PurePosixPath(path).parts
+    path_type = Path if info is None else PurePosixPath
+    parts = path_type(path).parts
     first = next((index for index, part in enumerate(parts) if not _WILDCARDS.isdisjoint(part)), None)
     if first is None or (os.path.lexists(path) if info is None else info.type != fs.FileType.NotFound):
         return None
-    folder = str(PurePosixPath(*parts[:first]))
+    folder = str(path_type(*parts[:first]))
     return sorted(dict(_files_below(entries, folder, list(parts[first:]), {})).items())
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from armslength._numba import Int64s, Words, kernel
-from armslength.ingest.contributions import BoundedEvents
+from armslength.ingest.contributions import BoundedEvents, slot_of
 from armslength.protocol.protocol import Protocol
 from armslength.transforms.integer_rows import Rows, SparseRows
 from armslength.transforms.transform import Transform
@@ -168,10 +168,11 @@ def add_events(
 
 
 @kernel
-def _is_new(table: Int64s, person: int, row: int, column: int) -> bool:
+def _is_new(table: Int64s, key: Words, person: int, row: int, column: int) -> bool:
     """Whether the table, whose size is a power of two, does not have this cell of a person yet; it has it from now on."""
     cell, last = (np.int64(row) << 32) | column, len(table) - 1
-    slot = np.int64((np.uint64(cell + (person << 16)) * _GOLDEN) >> np.uint64(32)) & last
+    # by a secret key: nobody can choose events whose cells all begin at one slot
+    slot = slot_of(np.uint64(cell), np.uint64(person), key, len(table))
     while table[slot, 0] >= 0:
         if table[slot, 0] == person and table[slot, 1] == cell:
             return False
@@ -188,11 +189,13 @@ def margin_cells(
     amounts: Int64s,
     names: int,
     bound: int,
+    key: Words,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """(rows, columns) of the margins that some persons add 1 to: the item groups of their events, and in the last column the person.
 
     Guarantee: of each person, who has the events starts[i] … starts[i+1]−1 in the order in which they are kept, at most `bound` pairs of
-    row and item group, each once, and each row with an event once. That is a function of this person's events alone.
+    row and item group, each once, and each row with an event once. That is a function of this person's events alone; the key only says where
+    to look.
     Reference: docs/privacy.md, margins.
     """
     rows, columns = np.empty(2 * len(groups), np.int32), np.empty(2 * len(groups), np.int32)
@@ -206,10 +209,10 @@ def margin_cells(
             row, margin = groups[event], margins[event]
             if amounts[event] == 0:  # beyond the bound in the sketch
                 continue
-            if margin < names and pairs < bound and _is_new(table, person, row, margin):
+            if margin < names and pairs < bound and _is_new(table, key, person, row, margin):
                 rows[used], columns[used] = row, margin
                 used, pairs = used + 1, pairs + 1
-            if _is_new(table, person, row, names):
+            if _is_new(table, key, person, row, names):
                 rows[used], columns[used] = row, names
                 used += 1
     return rows[:used].copy(), columns[:used].copy()

@@ -26,6 +26,17 @@ OPTIONS = {
             "'total_share' is a group, and so is 'repeat=True'",
         ),
         ("epsilons and retotal_share stay", "epsilons and retotal_share stay"),
+        ("epsilon.csv must be a table", "epsilon.csv must be a table"),
+        ("format=a/x.csv and b/total_share must be there", "format=a/x.csv and b/total_share must be there"),
+        (
+            "total_share must have commas, got total_share.csv",
+            "--total-share must have commas, got total_share.csv",
+        ),
+        ("take epsilon=0.5, total_share=.25", "take --epsilon 0.5, --total-share .25"),
+        (
+            "the protocol's is 'total_share', got total_share",
+            "the protocol's is 'total_share', got --total-share",
+        ),
     ],
 )
 def test_arguments_become_options(message, expected):

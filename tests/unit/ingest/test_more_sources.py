@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import PureWindowsPath
 from types import SimpleNamespace
 
 import duckdb
@@ -120,6 +121,15 @@ def test_patterns_choose_files(tmp_path, expected):
     assert sums([f"{tmp_path}/a/?.csv", f"{tmp_path}/a/b/[12].csv"]) == expected
     with pytest.raises(al.ParameterError, match="matches no file"):
         sums(f"{tmp_path}/*.csv")
+
+
+def test_patterns_are_cut_as_the_machine_writes_its_paths(tmp_path, monkeypatch):
+    (tmp_path / "a").mkdir()
+    write_csv(EVENTS, tmp_path / "a" / "1.csv")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sources, "Path", PureWindowsPath)
+    inside = sources._files_inside(None, "a\\*.csv")
+    assert [name for name, _ in inside] == ["a/1.csv"]
 
 
 def test_the_text_of_a_table_is_not_shown(tmp_path, monkeypatch):
