@@ -69,6 +69,8 @@ class ParquetTexts:
             for batch in reader.iter_batches(
                 ROWS_AT_ONCE, row_groups=groups, columns=names, use_threads=False
             ):
+                for name in coded:
+                    batch.column(name).validate(full=True)  # the reader does not check numbers of texts
                 waiting, rows = [*waiting, batch], rows + batch.num_rows
                 if rows >= ROWS_AT_ONCE:
                     yield self._joined(waiting)

@@ -170,3 +170,19 @@ def test_more_items_than_are_remembered_are_the_same_for_any_number_of_threads(t
         assert np.array_equal(one.margins, other.margins)
     monkeypatch.setattr(encoding, "_MOST_ITEMS", 10**6)
     assert np.array_equal(job(tmp_path / "many.parquet", protocol).sums(bytes(32)).margins, one.margins)
+
+
+def test_a_number_that_no_text_of_the_dictionary_has_is_damage(tmp_path):
+    path = tmp_path / "visits.parquet"
+    schema = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ROLES.values()])
+    columns = [[f"p{n}" for n in range(32)], ["J45"] * 32, ["north"] * 16 + ["west"] * 16]
+    pq.write_table(pa.table(columns, schema=schema), path, compression="none")
+    assert job(path).sums(bytes(16)).totals.tolist() != [0, 0, 0]
+    chunk = pq.ParquetFile(path).metadata.row_group(0).column(2)
+    content = bytearray(path.read_bytes())
+    last = chunk.dictionary_page_offset + chunk.total_compressed_size - 1  # the number of the last run's text
+    assert content[last] == 1
+    content[last] = 21
+    path.write_bytes(content)
+    with pytest.raises(al.InputError, match="damaged"):
+        job(path).sums(bytes(16))
