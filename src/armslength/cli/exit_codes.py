@@ -115,7 +115,7 @@ def with_options(message: str, options: dict[str, str]) -> str:
 
     names = "|".join(map(re.escape, options))
     quoted, file = r"\B'[^']*'", r"[^\s']*(?:[/\\]|\.[^\W\d])[^\s']*"
-    argument = rf"(?P<begin>^)?\b(?P<name>{names})\b(?P<value>=(?:True|None)\b|=)?"
+    argument = rf"(?P<begin>^)?\b(?P<name>{names})\b(?P<value>=True\b|=)?"
     return re.sub(f"{quoted}|{file}|{argument}", replaced, message)
 
 
@@ -132,7 +132,6 @@ class CleanErrors(click.Group):
                 command = self.get_command(ctx, ctx.invoked_subcommand or "")
                 options = {
                     "create": "--new-ledger",
-                    "max_work": "--no-work-limit",
                     **(_options_of(command) if command else {}),
                 }
                 click.echo(f"armslength: {with_options(str(error), options)}", err=True)

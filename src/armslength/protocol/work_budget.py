@@ -49,5 +49,5 @@ class WorkBudget:
         if self._limit is not None and self._spent > self._limit:
             raise CorruptFileError(
                 f"cannot read {where}: its protocol asks for about {self._spent / 10**9:.3g} seconds of computing, and the limit is "
-                f"{self._limit / 10**9:.3g}; if you trust whoever made it, pass max_work=None"
+                f"{self._limit / 10**9:.3g}; if you trust whoever made it, pass max_work=None (--no-work-limit)"
             )

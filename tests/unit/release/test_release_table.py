@@ -309,11 +309,11 @@ def test_bars_know_how_much_there_is_and_reach_their_end(ending, most_rows, tmp_
     bars = []
 
     @contextmanager
-    def recorded(what, total, unit, *, shown):
-        assert shown
+    def recorded(title, total, unit, *, show):
+        assert show
         done = []
         yield done.append
-        bars.append((what, total, unit, sum(done)))
+        bars.append((title, total, unit, sum(done)))
 
     monkeypatch.setattr("armslength.ingest.event_table.progress", recorded)
     real = EventStore.__init__
