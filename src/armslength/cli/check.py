@@ -4,6 +4,7 @@ import json
 import math
 import sys
 from dataclasses import asdict
+from fractions import Fraction
 from typing import Any
 
 import click
@@ -28,13 +29,13 @@ from armslength.cli.options import (
     source_options,
     work_limit,
 )
-from armslength.cli.output import as_json, at_most, indented_lines, is_terminal, paragraph
+from armslength.cli.output import as_json, at_most, echo_notes, indented_lines, is_terminal, paragraph
 from armslength.errors import plural, printable
 from armslength.estimates.contribution_quantiles import LARGEST_ITEMS
 from armslength.ingest.check_table import TableCheck, check_table
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
-from armslength.privacy.exact_numbers import checked_epsilon, decimal_text
+from armslength.privacy.exact_numbers import checked_epsilon, decimal_text, weakness
 from armslength.protocol.record import MISSING, OTHER, checked_record
 from armslength.results import table_lines
 
@@ -289,6 +290,7 @@ def contribution(files: tuple[str, ...], output_format: str, **options: Any) -> 
     ledger = chosen_ledger(options)
     source = event_source(files, options)
     result = al.contribution_quantiles(source, ledger=ledger, show_progress=True, **options)
+    echo_notes(weakness(checked_epsilon(options["epsilon"]), Fraction(0)))
     if output_format == "json":
         document = {
             "people": result.people,

@@ -130,10 +130,7 @@ class CleanErrors(click.Group):
                 return super().invoke(ctx)
             except ArmslengthError as error:
                 command = self.get_command(ctx, ctx.invoked_subcommand or "")
-                options = {
-                    "create": "--new-ledger",
-                    **(_options_of(command) if command else {}),
-                }
+                options = {"create": "--new-ledger", **(_options_of(command) if command else {})}
                 click.echo(f"armslength: {with_options(str(error), options)}", err=True)
                 ctx.exit(exit_code(error))
             except KeyboardInterrupt as interruption:

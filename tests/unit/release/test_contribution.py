@@ -160,6 +160,7 @@ def test_the_command_says_what_c_would_do(folder):
     done = run(*COMMAND, "--epsilon", 100, "--new-ledger")
     assert done.exit_code == 0, done.output
     assert "about 120 people" in done.output
+    assert "weak promise" in done.stderr
     assert "charged to 'v'" in done.output
     assert (folder / "ledger.sqlite").exists()
     again = run(*COMMAND, "--epsilon", 100)
@@ -170,6 +171,7 @@ def test_the_command_refuses_what_cannot_be_trusted(folder):
     done = run(*COMMAND, "--epsilon", "0.1", "--new-ledger")
     assert done.exit_code == 3, done.output
     assert done.output.count("not resolved") >= 3
+    assert "weak promise" not in done.output
     assert "counted in full" not in done.output
     assert len(al.Ledger(folder / "ledger.sqlite", read_only=True).entries("v")) == 1
 
