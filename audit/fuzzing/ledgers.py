@@ -20,7 +20,7 @@ from audit.fuzzing.verdicts import Finding, Target
 from audit.fuzzing.workspace import folder, written
 from golden.write_files import FOLDER as GOLDEN
 
-_TABLES = {"entries": COLUMNS, "budgets": BUDGET_COLUMNS, "labels": ("population", "label")}
+_TABLES = {"entries": COLUMNS, "budgets": BUDGET_COLUMNS, "labels": ("entry", "row", "label")}
 
 
 @cache
@@ -40,7 +40,7 @@ def _file() -> Path:
     nothing = np.zeros((1, 6), dtype=int)
     ledger = al.Ledger(path, create=True)
     ledger.set_budget("p", 100, "0.001", unit="one patient")
-    ledger.set_budget("p", 50, "0.001", unit="one patient", period="month")
+    ledger.set_budget("p", 50, "0.001", unit="one patient", per="month")
     gaussian = al.Protocol(
         al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"),
         epsilon=1,
@@ -55,7 +55,7 @@ def _file() -> Path:
 
 
 def _seed_bytes() -> list[bytes]:
-    return [_file().read_bytes(), (GOLDEN / "ledger-v2.sqlite").read_bytes()]
+    return [_file().read_bytes(), (GOLDEN / "ledger-v3.sqlite").read_bytes()]
 
 
 def _read(data: bytes) -> str:
@@ -74,7 +74,7 @@ def _asked(path: Path) -> str:
     except al.BudgetError:
         return "accepted, full"
     after = al.Ledger(path, read_only=True).entries()
-    if after[:-1] != before or after[-1].label != "new":
+    if after[:-1] != before or after[-1].labels != ("new",):
         raise Finding("a release left, and the ledger does not have its line after those before it")
     return "accepted"
 
@@ -90,10 +90,10 @@ def _seed_rows() -> list[bytes]:
         "CREATE TRIGGER t AFTER INSERT ON entries BEGIN DELETE FROM entries; END",
         "CREATE VIEW v AS SELECT 1",
         "ALTER TABLE labels RENAME TO other",
-        "CREATE INDEX i ON entries (label)",
+        "CREATE INDEX i ON entries (file)",
         "PRAGMA user_version = 1",
         "PRAGMA journal_mode = WAL",
-        "UPDATE entries SET label = CAST(x'ff' AS TEXT)",
+        "UPDATE entries SET file = CAST(x'ff' AS TEXT)",
     )
     quiet = {**rows, "statements": []}
     return [

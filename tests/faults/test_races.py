@@ -35,7 +35,9 @@ def test_of_releases_at_once_that_ask_for_a_new_ledger_one_is_charged_and_writte
     assert sorted(each.code for each in ended) == [0, 2, 2, 2]
     (written,) = party.folder.glob("[0-9].parquet")
     assert ended[int(written.stem)].code == 0
-    assert [entry.label for entry in al.Ledger(party.folder / LEDGER).entries()] == [f"group {written.stem}"]
+    assert [entry.labels for entry in al.Ledger(party.folder / LEDGER).entries()] == [
+        (f"group {written.stem}",)
+    ]
     assert list(party.folder.glob(".*.part")) == []
 
 
@@ -82,7 +84,7 @@ def test_a_clock_that_goes_back_opens_no_period_again(party, monkeypatch):
         monkeypatch.setattr(ledger_file, "datetime", Clock)
         return CliRunner().invoke(main, named(label, "--public-groups", label)).exit_code
 
-    ledger = new_ledger(party.folder, 1, period="month")
+    ledger = new_ledger(party.folder, 1, per="month")
     codes = [
         released_on(day, f"r{number}")
         for number, day in enumerate(["2030-02-10", "2030-03-01", "2030-02-27", "2030-03-31", "2030-04-01"])

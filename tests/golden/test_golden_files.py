@@ -27,10 +27,13 @@ def test_a_sketch_file_of_another_version_is_refused():
         al.load(FOLDER / "sketches-v2-release.parquet")
 
 
-def test_a_ledger_of_another_version_is_refused_and_left_alone(tmp_path):
-    copied = shutil.copy(FOLDER / "ledger-v1.sqlite", tmp_path / "ledger.sqlite")
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_ledger_of_another_version_is_refused_and_left_alone(version, tmp_path):
+    copied = shutil.copy(FOLDER / f"ledger-v{version}.sqlite", tmp_path / "ledger.sqlite")
     before = copied.read_bytes()
-    with pytest.raises(al.UnsupportedVersionError, match="must have version 2, got 1"):
+    with pytest.raises(
+        al.UnsupportedVersionError, match=f"must have version {SCHEMA_VERSION}, got {version}"
+    ):
         al.Ledger(copied)
     assert copied.read_bytes() == before
 
@@ -55,13 +58,14 @@ def test_a_ledger_has_its_lines_and_takes_more(tmp_path):
     copied = shutil.copy(LEDGER, tmp_path / "ledger.sqlite")
     before = copied.read_bytes()
     entries = al.Ledger(copied, read_only=True).entries()
-    assert [(entry.label, entry.norm, entry.radius, entry.epsilon, entry.delta) for entry in entries] == [
-        ("north", "l1", "1", "0.5", "0"),
-        ("south", "l2", "2", "1", "0.0000001"),
+    assert [(entry.labels, entry.period, entry.radius, entry.epsilon, entry.delta) for entry in entries] == [
+        (("north",), "2026-11", "1", "0.5", "0"),
+        (("south",), "2026-11", "2", "1", "0.0000001"),
     ]
     assert copied.read_bytes() == before
     protocol = al.Protocol(al.Identity(input_dim=4), epsilon="0.5", unit="one patient")
+    row, where = np.zeros((1, 4), int), {"population": "visits", "ledger": copied}
     with pytest.raises(al.BudgetError, match="north"):
-        protocol.release(np.zeros((1, 4), int), labels=["north"], population="visits", ledger=copied)
-    protocol.release(np.zeros((1, 4), int), labels=["west"], population="visits", ledger=copied)
+        protocol.release(row, labels=["north"], period="2026-11", **where)
+    protocol.release(row, labels=["north"], period="2026-12", **where)
     assert len(al.Ledger(copied).entries()) == 3

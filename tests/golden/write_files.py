@@ -184,12 +184,12 @@ def write_ledger(version):
                 delta="1e-7",
                 noise="gaussian",
                 unit="one patient",
-                norm="l2",
                 radius=2,
             ),
         ),
     ):
-        protocol.release(np.zeros((1, 4), dtype=int), labels=[label], population="visits", ledger=ledger)
+        where = {"population": "visits", "period": "2026-11", "ledger": ledger}
+        protocol.release(np.zeros((1, 4), dtype=int), labels=[label], **where)
     ledger.set_budget("visits", 5, delta="1e-6", unit="one patient")
 
 

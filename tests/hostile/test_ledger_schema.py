@@ -32,7 +32,7 @@ def edited(path, *statements):
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / "ledger.sqlite"
-    al.Ledger(path, create=True).set_budget("visits", 10, unit="one patient", period="month")
+    al.Ledger(path, create=True).set_budget("visits", 10, unit="one patient", per="month")
     released(path, "first")
     return path
 

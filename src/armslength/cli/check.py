@@ -35,6 +35,7 @@ from armslength.estimates.contribution_quantiles import LARGEST_ITEMS
 from armslength.ingest.check_table import TableCheck, check_table
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
+from armslength.ledger.ledger import open_account
 from armslength.privacy.exact_numbers import checked_epsilon, decimal_text, weakness
 from armslength.protocol.record import MISSING, OTHER, checked_record
 from armslength.results import table_lines
@@ -303,7 +304,7 @@ def contribution(files: tuple[str, ...], output_format: str, **options: Any) -> 
         click.echo(as_json(document))
     else:
         click.echo("\n".join(_quantile_lines(result, options)))
-        click.echo(charge_text(ledger, options["population"], "charged"))
+        click.echo(charge_text(open_account(ledger, options["population"]), "charged"))
     if not result.is_resolved(_CHOSEN):
         click.get_current_context().exit(NOT_RESOLVABLE)
 

@@ -11,7 +11,7 @@ from armslength.cli.options import CSV_HELP, FILE, RELATION, all_of, choice, fla
 from armslength.cli.output import as_csv, as_json
 from armslength.errors import printable
 from armslength.ledger.entry import COLUMNS
-from armslength.ledger.ledger import NoLedger
+from armslength.ledger.ledger import Account, NoLedger
 from armslength.results import shortened, table_lines
 
 if TYPE_CHECKING:
@@ -25,8 +25,13 @@ ledger_options = all_of(
     option("--population", "Whose budget the ledger charges, such as visits-2026.", default=""),
     option("--ledger", "The ledger that is charged. It must exist.", default="ledger.sqlite", type=FILE),
     _NEW_LEDGER,
+    option(
+        "--period",
+        "The time that the data are about, such as 2026-11. The same labels can be released once per period.",
+        default="",
+    ),
     flag("--no-ledger", "Use no ledger: you keep count yourself."),
-    flag("--repeat", "Release or ask again what was released or asked before; spends the budget again."),
+    flag("--repeat", "Release again what was released before; spends the budget again."),
 )
 _PATH = click.argument("path", metavar="[LEDGER]", default="ledger.sqlite", type=FILE)
 _WIDEST = 40
@@ -40,14 +45,19 @@ def chosen_ledger(options: dict[str, Any]) -> "al.Ledger | NoLedger":
     return al.NO_LEDGER if none else al.Ledger(path, create=is_new)
 
 
-def charge_text(ledger: "al.Ledger | NoLedger", population: str, done: str) -> str:
+def charge_text(account: Account, done: str) -> str:
     """Where something was charged, and what is left of each budget."""
+    ledger, population = account.ledger, account.population
     if isinstance(ledger, NoLedger):
         return "no ledger: you keep count yourself"
     budgets = [line for line in ledger.spent(population) if line.budget is not None]
-    lines = [f"  budget {line.budget}; left now: {line.left:.4g}" for line in budgets]
+    lines = [
+        f"  budget {line.budget}" + ("" if line.left is None else f"; left now: {line.left:.4g}")
+        for line in budgets
+    ]
     none = f"  no budget is set for {population!r}: `armslength ledger budget {ledger.path} --population ...` sets one"
-    return "\n".join([f"{done} to {population!r} in {ledger.path}", *(lines or [none])])
+    where = "" if account.line is None else f", line {account.line.number}"
+    return "\n".join([f"{done} to {population!r} in {ledger.path}{where}", *(lines or [none])])
 
 
 @click.group(
@@ -73,14 +83,14 @@ Examples:
   armslength ledger show north.sqlite --population visits-2026 --past
   armslength ledger show --format csv > lines.csv
 
-epsilon is the smallest one that is proved for all releases of the period together, at the delta beside it, rounded up. left is the
+epsilon is the smallest one that is proved for all releases together, at the delta beside it, rounded up. left is the
 largest epsilon of one more release with Laplace noise, rounded down. proof: sum (all ε and δ added), gaussian (all Gaussian noise
 as one exact curve, pure ε added), or renyi (zCDP or better).
 """,
 )
 @_PATH
 @option("--population", "Only this population.")
-@flag("--past", "Also what was spent in earlier periods.")
+@flag("--past", "Also what was spent in earlier years, months and so on.")
 @choice(
     "--format output_format",
     ["table", "json", "csv"],
@@ -94,7 +104,8 @@ def show(path: str, population: str | None, past: bool, output_format: str) -> N
     book = al.Ledger(path, read_only=True)
     entries = book.entries(population)
     if output_format == "csv":
-        click.echo(as_csv([asdict(entry) for entry in entries], COLUMNS))
+        lines = [asdict(entry) | {"labels": ", ".join(entry.labels)} for entry in entries]
+        click.echo(as_csv(lines, ("number", "labels", *COLUMNS)))
         return
     spent, budgets = book.spent(population, past=past), book.budgets(population, past=True)
     in_force = book.budgets(population)
@@ -115,33 +126,38 @@ def show(path: str, population: str | None, past: bool, output_format: str) -> N
     epilog="""\b
 Examples:
   armslength ledger budget --new-ledger --population visits-2026 --epsilon 4 --delta 1e-6 --unit "one patient"
-  armslength ledger budget --population visits-2026 --epsilon 1 --delta 1e-6 --unit "one patient" --period month
+  armslength ledger budget --population visits-2026 --epsilon 1 --delta 1e-6 --unit "one patient" --per month
   armslength ledger budget north.sqlite --population staff --epsilon 2 --unit "one nurse" --relation replace
+  armslength ledger budget --population pilot --no-limit --unit "one patient"
 
-Budgets of several periods hold together: with the first two lines, a release must fit its month and the whole. A new budget
-replaces the one of the same population and period; `armslength ledger show` still lists the earlier ones, with their times.
-With --delta 0, Gaussian noise is refused. A budget for a period bounds each period alone: set one without a period, too.
+All budgets of a population hold together: with the first two lines, a release must fit its month and the whole. A new budget
+replaces the one of the same population and --per; `armslength ledger show` still lists the earlier ones, with their times.
+With --delta 0, Gaussian noise is refused. A budget per month bounds each month alone: set one without --per, too. Once a population
+has a budget, releases for a population without one are refused, as its name may be misspelled; --no-limit allows them.
 """,
 )
 @_PATH
 @option("--population", "Whose budget: the name that releases will give.", required=True)
-@option("--epsilon", "The largest ε of all releases together, such as 4 or 0.5.", required=True)
+@option("--epsilon", "The largest ε of all releases together, such as 4 or 0.5.")
+@flag("--no-limit", "Instead of --epsilon: record releases without limiting them.")
 @option("--delta", "Their δ; 0 is pure differential privacy.", default="0")
 @option("--unit", 'Who is protected, in the words of the protocols, such as "one patient".', required=True)
 @RELATION
 @option(
-    "--period",
-    "For each calendar period in UTC.  [default: once, for all time]",
+    "--per",
+    "For each calendar year, month and so on in UTC.  [default: once, for all time]",
     type=click.Choice(["year", "quarter", "month", "week", "day"]),
 )
 @_NEW_LEDGER
-def budget(path: str, new_ledger: bool, **options: Any) -> None:
+def budget(path: str, new_ledger: bool, no_limit: bool, **options: Any) -> None:
     """Set, raise or lower what a population may lose.
 
     LEDGER is a file that exists (ledger.sqlite by default), or a new one with --new-ledger. What was charged before counts.
     """
+    if no_limit == (options["epsilon"] is not None):
+        raise click.UsageError("give either --epsilon or --no-limit")
     book = al.Ledger(path, create=new_ledger)
-    before = [old for old in book.budgets(options["population"]) if old.period == options["period"]]
+    before = [old for old in book.budgets(options["population"]) if old.per == options["per"]]
     new = book.set_budget(**options)
     (spent,) = (line for line in book.spent(new.population) if line.budget == new)
     click.echo(
@@ -165,11 +181,14 @@ def _tables(
             "population": line.population,
             "unit": line.unit,
             "relation": line.relation,
-            "period": "in all" if line.period is None else f"{line.period} from {(line.start or '')[:10]}",
+            "time": "in all" if line.per is None else f"{line.per} from {(line.start or '')[:10]}",
             "releases": line.releases,
             "epsilon": line.epsilon,
             "delta": line.delta,
-            "budget": line.budget and f"{line.budget.epsilon} at {_short(line.budget.delta)}",
+            "budget": line.budget
+            and (
+                f"{line.budget.epsilon} at {_short(line.budget.delta)}" if line.budget.limit else "no limit"
+            ),
             "left": line.left,
             "proof": line.method or "none",
         }
@@ -179,7 +198,7 @@ def _tables(
         {
             "set": budget.time,
             "population": budget.population,
-            "period": budget.period or "in all",
+            "per": budget.per or "in all",
             "epsilon": budget.epsilon,
             "delta": _short(budget.delta),
             "unit": budget.unit,
@@ -189,8 +208,10 @@ def _tables(
         for budget in budgets
     ]
     entry_rows = [
-        {name: getattr(entry, name) for name in ("time", "population", "label", "law", "epsilon")}
-        | {"delta": _short(entry.delta), "protocol": entry.protocol[:12]}
+        {name: getattr(entry, name) for name in ("number", "time", "population", "period")}
+        | {"labels": ", ".join(entry.labels), "file": entry.file}
+        | {"law": entry.law, "epsilon": entry.epsilon, "delta": _short(entry.delta)}
+        | {"release": entry.release[:12], "protocol": entry.protocol[:12]}
         for entry in entries
     ]
     tables: dict[str, list[dict[str, Any]]] = {

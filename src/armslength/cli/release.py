@@ -1,5 +1,6 @@
 """`armslength release`: one private sketch for each group of an event table. It spends privacy."""
 
+import hashlib
 import secrets
 import sys
 import tempfile
@@ -17,8 +18,7 @@ from armslength.errors import ArmslengthError, ParameterError, plural
 from armslength.files import check_can_write
 from armslength.ingest.check_table import check_table
 from armslength.ingest.event_table import TableJob
-from armslength.ledger.entry import release_label
-from armslength.ledger.ledger import Account, NoLedger, open_account
+from armslength.ledger.ledger import Account, open_account
 from armslength.privacy.exact_numbers import decimal_text, weakness
 from armslength.release.release import preview_events, release_events
 from armslength.sketches.card import protection_in_words
@@ -49,7 +49,7 @@ Examples:
 Which groups exist is public input: every group of --public-groups gets a row, also without events, and events of other
 groups are left out. Events without a person are left out. Of each person, at most the protocol's contribution is counted,
 over all groups together. The ledger is charged before anything is written; the same population and labels twice are
-refused. The first release makes its ledger with --new-ledger, unless `armslength ledger budget` has made
+refused, unless --period says that the data are about another time. The first release makes its ledger with --new-ledger, unless `armslength ledger budget` has made
 it. Exit code 4 says that the budget does not allow it; 6 that the release could not be written to --output, and was saved
 in the temporary folder, which the message names.
 """
@@ -75,13 +75,15 @@ def release(files: tuple[str, ...], population: str, output: str, **options: Any
     check_new_file(output, overwrite=options["overwrite"], read=read)
     check_can_write(output)
     ledger = chosen_ledger(options)
-    account = open_account(ledger, population, repeat=options["repeat"])
+    account = open_account(
+        ledger, population, period=options["period"], file=Path(output).name, repeat=options["repeat"]
+    )
     job = table_job(files, options)
     if options["dry_run"]:
         preview_events(job, account)
         message = "would be released; nothing was read but the schema, nothing was spent"
         click.echo(_summary(job.protocol, job, message))
-        click.echo(charge_text(ledger, population, "would be charged"))
+        click.echo(charge_text(account, "would be charged"))
         return
     _offer_check(job, account, is_asked=options["checked"])
     path = _release(job, account, output)
@@ -110,18 +112,19 @@ def _offer_check(job: TableJob, account: Account, *, is_asked: bool | None) -> N
 
 def _release(job: TableJob, account: Account, output: str) -> str:
     """Release and print what was done; returns the file. Every error after the charge says what became of the release."""
-    ledger, population = account.ledger, account.population
     sketches: al.Sketches | None = None
-    path, charges = output, _charges(ledger, job, population)
+    path = output
 
     def is_lost() -> bool:
-        return sketches is None and _charges(ledger, job, population) > charges
+        return sketches is None and account.line is not None
 
     try:
         sketches = release_events(job, account, show_progress=True)
         path = _save(sketches, output)
         click.echo(_summary(job.protocol, job, f"released to {path}"))
-        click.echo(charge_text(ledger, population, "charged"))
+        with Path(path).open("rb") as file:
+            click.echo(f"SHA-256 {hashlib.file_digest(file, 'sha256').hexdigest()}")
+        click.echo(charge_text(account, "charged"))
     except KeyboardInterrupt:
         with endings_ignored():  # a second one must not take what the first is saving
             message = _interrupted(sketches, output, charged=is_lost())
@@ -146,14 +149,6 @@ def _interrupted(sketches: "al.Sketches | None", output: str, *, charged: bool) 
     if sketches is not None:
         return f"interrupted when all was done; the release was saved as {_save(sketches, output)}"
     return f"interrupted; {_LOST if charged else 'nothing was charged, and nothing was written'}"
-
-
-def _charges(ledger: "al.Ledger | NoLedger", job: TableJob, population: str) -> int:
-    """How often the ledger has charged these labels."""
-    if isinstance(ledger, NoLedger):
-        return 0
-    label = release_label(list(job.groups.labels))
-    return sum(entry.label == label for entry in ledger.entries(population))
 
 
 def _save(sketches: "al.Sketches", output: str) -> str:

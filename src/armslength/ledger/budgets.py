@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from math import inf
 from typing import Any
 
 from armslength.checks import one_of, short_repr
@@ -13,42 +14,46 @@ from armslength.ledger.entry import Entry
 from armslength.privacy.composition import Loss, compose, largest_pure_epsilon
 from armslength.privacy.exact_numbers import checked_delta, checked_epsilon
 
-PERIODS = ("year", "quarter", "month", "week", "day")
+SPANS = ("year", "quarter", "month", "week", "day")
+UNLIMITED = "unlimited"
 _END_OF_TIME = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How much a population may lose, in all or in each calendar period; a later one of the same period replaces it."""
+    """How much a population may lose, in all or per calendar year, month and so on; a later one of the same kind replaces it."""
 
     population: str
     unit: str  # the unit of protection, in words
     relation: str
-    period: str | None  # "year", "quarter", "month", "week" or "day", in UTC; None for all time
-    epsilon: str  # an exact decimal, as δ
+    per: str | None  # "year", "quarter", "month", "week" or "day", in UTC; None for all time
+    epsilon: str  # an exact decimal, as δ; UNLIMITED: releases are recorded and not limited
     delta: str  # with 0, Gaussian noise is refused
     version: str  # of armslength
     time: str = ""  # when it was set, in UTC
 
     @property
-    def limit(self) -> tuple[Fraction, Fraction]:
-        """(ε, δ), exactly."""
+    def limit(self) -> tuple[Fraction, Fraction] | None:
+        """(ε, δ), exactly; None where nothing is limited."""
+        if self.epsilon == UNLIMITED:
+            return None
         return checked_epsilon(self.epsilon), checked_delta(self.delta)
 
     def __str__(self) -> str:
-        every = "in all" if self.period is None else f"each {self.period}"
-        return f"epsilon {self.epsilon} at delta {self.delta} {every}"
+        if self.epsilon == UNLIMITED:
+            return "no limit"
+        return f"epsilon {self.epsilon} at delta {self.delta} {f'per {self.per}' if self.per else 'in all'}"
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What all releases of one population in one period cost together."""
+    """What all releases of one population cost together, for all time or in one calendar year, month and so on."""
 
     population: str
     unit: str  # the unit of protection, in words
     relation: str
-    period: str | None  # None for all time, as are start and end
-    start: str | None  # the first moment of the period
+    per: str | None  # that of the budget; None for all time, as are start and end
+    start: str | None  # the first moment
     end: str | None  # the first moment after it
     releases: int  # how many
     epsilon: float | None  # proved, rounded up to six digits; None if there is no proof at this δ
@@ -58,9 +63,9 @@ class Spent:
     left: float | None  # largest ε of one more pure release, rounded down; None if without budget or past
 
 
-def checked_period(value: Any) -> str | None:
-    """The name of a calendar period, or None for all time."""
-    return None if value is None else one_of("period", value, PERIODS)
+def checked_span(value: Any) -> str | None:
+    """The name of a calendar span, or None for all time."""
+    return None if value is None else one_of("per", value, SPANS)
 
 
 def check_same_meaning(line: Entry | Budget, others: Sequence[Entry | Budget]) -> None:
@@ -80,20 +85,22 @@ def check_fits(entry: Entry, budgets: Sequence[Budget], entries: Sequence[Entry]
     """Refuses an entry that would exceed a budget."""
     loss = entry.loss
     for budget in budgets:
+        if budget.limit is None:
+            continue
         epsilon, delta = budget.limit
         if delta == 0 and loss.delta > 0:
             raise BudgetError(
                 f"a release must be pure under the budget of population {entry.population!r} ({budget}), got Gaussian noise; "
                 "take Laplace noise, or a budget with a delta"
             )
-        total = compose([*losses_in(budget.period, entries, moment), loss], delta)
+        total = compose([*losses_in(budget.per, entries, moment), loss], delta)
         if total is not None and total.epsilon <= epsilon:
             continue
         reached = "a delta beyond it" if total is None else f"epsilon {_rounded_up(total.epsilon):g}"
-        left = min(_left(other, losses_in(other.period, entries, moment)) for other in budgets)
+        left = min(_left(other, losses_in(other.per, entries, moment)) for other in budgets)
         until = wait = ""
-        if budget.period is not None:
-            until, wait = f" until {time_text(period_of(budget.period, moment)[1])}", "wait, "
+        if budget.per is not None:
+            until, wait = f" until {time_text(span_of(budget.per, moment)[1])}", "wait, "
         raise BudgetError(
             f"a release must fit the budget of population {entry.population!r} ({budget}), got one that takes it to "
             f"{reached}; left is epsilon {left:g} for a pure release{until}; take less, {wait}or raise the budget"
@@ -103,18 +110,19 @@ def check_fits(entry: Entry, budgets: Sequence[Budget], entries: Sequence[Entry]
 def spent_of(
     entries: Sequence[Entry], budget: Budget | None, moment: datetime, *, is_past: bool = False
 ) -> Spent:
-    """What entries of one population, unit and relation cost in the budget's period; without one, in all time at their own δ."""
+    """What entries of one population, unit and relation cost in the budget's year, month and so on; without a limit, in all time at their own δ."""
     subject = budget or entries[0]
-    period = None if budget is None else budget.period
-    losses = losses_in(period, entries, moment)
+    per = None if budget is None else budget.per
+    limit = None if budget is None else budget.limit
+    losses = losses_in(per, entries, moment)
     delta = sum((loss.delta for loss in losses), Fraction(0))
-    total = compose(losses, delta if budget is None else budget.limit[1])
-    start, end = (None, None) if period is None else map(time_text, period_of(period, moment))
+    total = compose(losses, delta if limit is None else limit[1])
+    start, end = (None, None) if per is None else map(time_text, span_of(per, moment))
     return Spent(
         population=subject.population,
         unit=subject.unit,
         relation=subject.relation,
-        period=period,
+        per=per,
         start=start,
         end=end,
         releases=len(losses),
@@ -122,14 +130,14 @@ def spent_of(
         delta=_rounded_up(delta if total is None else total.delta),
         method="" if total is None else total.method,
         budget=budget,
-        left=None if budget is None or is_past else _left(budget, losses),
+        left=None if budget is None or limit is None or is_past else _left(budget, losses),
     )
 
 
-def losses_in(period: str | None, entries: Sequence[Entry], moment: datetime) -> list[Loss]:
-    """The losses of the entries in the moment's period."""
-    if period is not None:
-        start, end = period_of(period, moment)
+def losses_in(per: str | None, entries: Sequence[Entry], moment: datetime) -> list[Loss]:
+    """The losses of the entries in the moment's year, month and so on."""
+    if per is not None:
+        start, end = span_of(per, moment)
         entries = [entry for entry in entries if start <= parse_time(entry.time) < end]
     try:
         return [entry.loss for entry in entries]
@@ -137,14 +145,14 @@ def losses_in(period: str | None, entries: Sequence[Entry], moment: datetime) ->
         raise CorruptFileError(f"a line of a ledger must be valid, got: {problem}") from None
 
 
-def period_of(period: str, moment: datetime) -> tuple[datetime, datetime]:
-    """The start of the moment's calendar period in UTC and the start of the next one; weeks begin on Monday."""
+def span_of(per: str, moment: datetime) -> tuple[datetime, datetime]:
+    """The start of the moment's calendar year, month and so on in UTC, and the start of the next one; weeks begin on Monday."""
     day = moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     try:
-        if period in ("day", "week"):
-            start = day - timedelta(days=day.weekday() if period == "week" else 0)
-            return start, start + timedelta(days=7 if period == "week" else 1)
-        months = {"month": 1, "quarter": 3, "year": 12}[period]
+        if per in ("day", "week"):
+            start = day - timedelta(days=day.weekday() if per == "week" else 0)
+            return start, start + timedelta(days=7 if per == "week" else 1)
+        months = {"month": 1, "quarter": 3, "year": 12}[per]
         first = (day.month - 1) // months * months  # counted from 0
         start, after = day.replace(month=first + 1, day=1), first + months
         return start, start.replace(year=start.year + after // 12, month=after % 12 + 1)
@@ -169,7 +177,9 @@ def time_text(moment: datetime) -> str:
 
 
 def _left(budget: Budget, losses: Sequence[Loss]) -> float:
-    """The largest ε of one more pure release, rounded down to three digits."""
+    """The largest ε of one more pure release, rounded down to three digits; infinite without a limit."""
+    if budget.limit is None:
+        return inf
     return _decimal(largest_pure_epsilon(losses, *budget.limit), 3, ROUND_FLOOR)
 
 

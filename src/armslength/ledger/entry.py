@@ -1,10 +1,8 @@
 """One line of the ledger: the cost of a release."""
 
-import hashlib
 import re
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
@@ -20,6 +18,12 @@ from armslength.threads import cached_attribute
 from armslength.version import __version__
 
 RELATIONS = ("add_remove", "replace")
+_LONGEST_PERIOD = 40  # characters
+# Characters that Python calls printable and that show nothing: joiners, fillers, variation selectors.
+_INVISIBLE = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164"
+    + "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+)
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,9 @@ class Entry:
     """What a release costs. All of it is public; nothing is read from data. Numbers are exact decimals as text."""
 
     population: str  # whose budget it is: a name for the people in the data
-    label: str  # which release it is
+    period: str  # which time the data are about, "2026-11" for example; "" if nobody said
+    file: str  # the name of the file that the release was to be written to; "" if nobody said
+    release: str  # its id, 24 hexadecimal digits; the id of every noise in the sketch file begins with it
     unit: str  # the unit of protection, in words
     relation: str
     radius: str  # how far one unit can move the data
@@ -43,13 +49,16 @@ class Entry:
     protocol: str  # its fingerprint
     version: str  # of armslength
     time: str = ""  # in UTC; never before the time of the line before
+    number: int = 0  # of the line in its ledger, from 1; 0 before it is written
+    labels: tuple[str, ...] = ()  # of the released rows, in order
 
     @cached_attribute
     def loss(self) -> Loss:
         """The privacy loss of the release; refuses a line that is not valid."""
-        if not all(isinstance(value, str) for value in astuple(self)):
+        if not all(isinstance(getattr(self, name), str) for name in COLUMNS):
             raise ParameterError("an entry must have text in every field, got something else")
         checked_population(self.population)
+        checked_period(self.period)
         one_of("relation", self.relation, RELATIONS)
         one_of("norm", self.norm, NORMS)
         epsilon, delta = checked_epsilon(self.epsilon), checked_delta(self.delta)
@@ -74,12 +83,14 @@ class Entry:
         return gaussian_loss(epsilon, delta, int(squared), sigma, totals)
 
 
-COLUMNS = tuple(field.name for field in fields(Entry))
+COLUMNS = tuple(field.name for field in fields(Entry) if field.type is str)
 
 
 @lru_cache(maxsize=1)  # a release asks for it twice: to refuse what cannot be charged, and to charge it
-def ledger_entry(protocol: Protocol, population: str, label: str) -> Entry:
-    """The entry of a release with this label, which `release_label` makes."""
+def ledger_entry(
+    protocol: Protocol, population: str, *, period: str = "", file: str = "", release: str = ""
+) -> Entry:
+    """The entry of a release under this protocol."""
     squared, pure = "", protocol.totals_epsilon + protocol.margins_epsilon
     if protocol.noise == "gaussian":
         exact = Fraction(protocol.sensitivity)
@@ -90,7 +101,9 @@ def ledger_entry(protocol: Protocol, population: str, label: str) -> Entry:
         squared = str(ceil(exact))
     return Entry(
         population=population,
-        label=label,
+        period=period,
+        file=file,
+        release=release,
         unit=protocol.unit,
         relation=protocol.relation,
         radius=decimal_text(protocol.radius),
@@ -106,15 +119,6 @@ def ledger_entry(protocol: Protocol, population: str, label: str) -> Entry:
     )
 
 
-def release_label(labels: Sequence[str]) -> str:
-    """One name for a release of several rows, from their labels alone."""
-    joined = ", ".join(labels)
-    if len(joined) <= 200:
-        return joined
-    digest = hashlib.sha256(joined.encode(errors="surrogatepass")).hexdigest()[:16]
-    return f"{len(labels)} rows, {labels[0][:80]} … ({digest})"
-
-
 def checked_population(value: Any) -> str:
     """The name of a population, in one spelling: two names that look alike must not be two budgets."""
     name = one_line("population", value)
@@ -122,6 +126,33 @@ def checked_population(value: Any) -> str:
         rule = "population must have no blanks at its ends and composed characters (NFC)"
         raise ParameterError(f"{rule}, got another spelling")
     return name
+
+
+def checked_period(value: Any) -> str:
+    """The name of the time that a release is about, in one spelling; "" for none."""
+    name = one_line("period", value)
+    if (
+        len(name) > _LONGEST_PERIOD
+        or name != "".join(name.split())
+        or name != unicodedata.normalize("NFC", name)
+    ):
+        rule = f"period must be a short name without blanks, such as 2026-11, of at most {_LONGEST_PERIOD} characters"
+        raise ParameterError(f"{rule}, got {short_repr(value)}")
+    return name
+
+
+def resembles(name: str, other: str) -> bool:
+    """Whether two names look alike: they differ at most by case, blanks, width, or characters that nobody sees."""
+    return _skeleton(name) == _skeleton(other)
+
+
+def _skeleton(name: str) -> str:
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    return "".join(
+        character
+        for character in folded
+        if character.isprintable() and not character.isspace() and character not in _INVISIBLE
+    )
 
 
 def one_spelling(label: str) -> str:

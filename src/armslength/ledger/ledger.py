@@ -4,10 +4,11 @@ A crash after the line and before the release counts too much; nothing counts to
 """
 
 import os
+import secrets
 import sqlite3
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -15,20 +16,29 @@ from typing import Any, Final
 from armslength.checks import one_line, one_of
 from armslength.errors import BudgetError, ParameterError
 from armslength.ledger.budgets import (
+    UNLIMITED,
     Budget,
     Spent,
     check_fits,
     check_same_meaning,
-    checked_period,
+    checked_span,
     parse_time,
-    period_of,
+    span_of,
     spent_of,
     time_text,
 )
-from armslength.ledger.entry import RELATIONS, Entry, checked_population, ledger_entry, release_label
+from armslength.ledger.entry import (
+    RELATIONS,
+    Entry,
+    checked_period,
+    checked_population,
+    ledger_entry,
+    resembles,
+)
 from armslength.ledger.ledger_file import (
     LedgerFile,
     current_time,
+    populations,
     read_budgets,
     read_entries,
     released_before,
@@ -55,14 +65,15 @@ class NoLedger:
     def __repr__(self) -> str:
         return "al.NO_LEDGER"
 
-    def charge(self, entry: Entry, labels: Sequence[str], *, repeat: bool = False) -> Entry:  # noqa: ARG002  # those of `Ledger.charge`
-        """The entry as it is."""
-        return entry
+    def charge(self, entry: Entry, labels: Sequence[str], *, repeat: bool = False) -> Entry:  # noqa: ARG002  # as in `Ledger.charge`
+        """The entry with its labels."""
+        return replace(entry, labels=tuple(labels))
 
     preview = charge
 
 
 NO_LEDGER: Final = NoLedger()
+RELEASE_BYTES: Final = 12  # of a release's id
 
 
 class Ledger:
@@ -92,19 +103,20 @@ class Ledger:
         return f"Ledger({self.path!r}{', read_only=True' if self.read_only else ''})"
 
     def charge(self, entry: Entry, labels: Sequence[str], *, repeat: bool = False) -> Entry:
-        """Writes the entry and returns it with its time. Refuses to exceed a budget, and labels that were released before.
+        """Writes the entry and returns it with its time, labels and number. Refuses to exceed a budget.
+
+        It also refuses a population, period and label that were charged before, a population whose name looks like that of another, and
+        a population without a budget where others have one.
 
         Args:
             entry: What is about to be released.
             labels: The labels of its rows.
-            repeat: Whether a population and label may be charged again.
+            repeat: Whether the same population, period and label may be charged again.
         """
         self._check_writable()
         entry.loss  # noqa: B018  # refuses what is no valid entry, before any file is made
         with self._file.writing() as connection:
-            stamped = _checked_entry(connection, entry, labels, repeat)
-            write_entry(connection, stamped, labels)
-        return stamped
+            return write_entry(connection, _checked_entry(connection, entry, labels, repeat))
 
     def preview(self, entry: Entry, labels: Sequence[str], *, repeat: bool = False) -> Entry:
         """The entry that `charge` would write now, or the same refusal. Nothing is written, and no file is made."""
@@ -120,37 +132,40 @@ class Ledger:
         *,
         unit: str,
         relation: str = "add_remove",
-        period: str | None = None,
+        per: str | None = None,
     ) -> Budget:
         """Sets how much a population may lose, and returns the budget. All earlier charges count.
 
-        It replaces the budget of the same population and period, which stays in the file as history. A release must fit the
-        budgets of all periods.
+        It replaces the budget of the same population and `per`, which stays in the file as history. A release must fit all
+        budgets of its population.
 
         Args:
             population: Whose budget it is.
-            epsilon: ε, as an exact decimal.
+            epsilon: ε, as an exact decimal; None records releases without limiting them.
             delta: δ; with 0, Gaussian noise is refused.
             unit: The unit of protection, in the words of the protocols that will be charged.
             relation: "add_remove" or "replace", as in those protocols.
-            period: "year", "quarter", "month", "week" or "day", in UTC; None for all time.
+            per: "year", "quarter", "month", "week" or "day", in UTC; None for all time.
         """
         self._check_writable()
         if not checked_population(population):
             raise ParameterError("population must name the people whose budget it is, got nothing")
+        if epsilon is None and per is not None:
+            raise ParameterError("per needs an epsilon: a budget without a limit is for all time")
         budget = Budget(
             population,
             unit=one_line("unit", unit),
             relation=one_of("relation", relation, RELATIONS),
-            period=checked_period(period),
-            epsilon=decimal_text(checked_epsilon(epsilon)),
+            per=checked_span(per),
+            epsilon=UNLIMITED if epsilon is None else decimal_text(checked_epsilon(epsilon)),
             delta=decimal_text(checked_delta(delta)),
             version=__version__,
         )
         with self._file.writing() as connection:
+            _check_new_name(connection, population)
             budgets = read_budgets(connection, population)
-            # Everything that it counts must have its unit and relation. It replaces the budget of the same period.
-            check_same_meaning(budget, [other for other in budgets if other.period != period])
+            # Everything that it counts must have its unit and relation. It replaces the budget of the same span.
+            check_same_meaning(budget, [other for other in budgets if other.per != per])
             check_same_meaning(budget, read_entries(connection, population))
             stamped = replace(budget, time=time_text(current_time(connection)))
             write_budget(connection, stamped)
@@ -167,11 +182,11 @@ class Ledger:
             return read_budgets(connection, population, past=past)
 
     def spent(self, population: str | None = None, *, past: bool = False) -> list[Spent]:
-        """What was spent: in the present period of each budget, or for all time without a budget.
+        """What was spent: in the present year, month and so on of each budget, or for all time without a budget.
 
         Args:
             population: Whose; None for all populations.
-            past: Whether earlier periods with releases are listed too.
+            past: Whether earlier years, months and so on with releases are listed too.
         """
         with self._file.reading() as connection:
             entries = read_entries(connection, population)
@@ -181,10 +196,10 @@ class Ledger:
         for key in dict.fromkeys([*map(_account, budgets), *map(_account, entries)]):
             own_entries = [entry for entry in entries if _account(entry) == key]
             own_budgets = [budget for budget in budgets if _account(budget) == key]
-            if own_entries and all(budget.period is not None for budget in own_budgets):
+            if own_entries and all(budget.per is not None for budget in own_budgets):
                 summaries.append(spent_of(own_entries, None, moment))
             for budget in own_budgets:
-                earlier = _earlier_periods(budget.period, own_entries, moment) if past else []
+                earlier = _earlier_spans(budget.per, own_entries, moment) if past else []
                 summaries += [spent_of(own_entries, budget, start, is_past=True) for start in earlier]
                 summaries.append(spent_of(own_entries, budget, moment))
         return summaries
@@ -197,19 +212,37 @@ class Ledger:
 def _checked_entry(
     connection: sqlite3.Connection, entry: Entry, labels: Sequence[str], repeat: bool
 ) -> Entry:
-    """The entry with its time, if its labels are new and every budget allows it. Changes nothing."""
-    again = released_before(connection, entry.population, labels)
+    """The entry with its time and labels, if they are new and every budget allows it. Changes nothing."""
+    _check_new_name(connection, entry.population)
+    again = released_before(connection, entry, labels)
     if again and not repeat:
+        period = f" for the period {entry.period}" if entry.period else ""
         raise BudgetError(
-            f"labels must be new for population {entry.population!r}, got {again[0][:100]!r} again; "
-            "take another label, or pass repeat=True to spend the budget again"
+            f"{again[0][:100]!r} was released before for population {entry.population!r}{period}; give another label or "
+            "period, or pass repeat=True to spend the budget again"
         )
     moment = current_time(connection)
     budgets = read_budgets(connection, entry.population)
     check_same_meaning(entry, budgets)
     if budgets:
         check_fits(entry, budgets, read_entries(connection, entry.population), moment)
-    return replace(entry, time=time_text(moment))
+    elif others := read_budgets(connection, None):
+        raise BudgetError(
+            f"population {entry.population!r} has no budget in this ledger, where others have one "
+            f"({others[0].population!r} for example); check the name, or set a budget for it first, which may have no limit"
+        )
+    return replace(entry, time=time_text(moment), labels=tuple(labels))
+
+
+def _check_new_name(connection: sqlite3.Connection, population: str) -> None:
+    """Refuses a name that looks like that of another population: two spellings would be two budgets for the same people."""
+    names = populations(connection)
+    for other in () if population in names else names:
+        if resembles(population, other):
+            raise BudgetError(
+                f"population {population!r} differs from {other!r} in this ledger only by case, blanks, width or invisible "
+                f"characters; write {other!r}, or take a name that looks different"
+            )
 
 
 def _account(line: Entry | Budget) -> tuple[str, str, str]:
@@ -217,39 +250,57 @@ def _account(line: Entry | Budget) -> tuple[str, str, str]:
     return line.population, line.unit, line.relation
 
 
-def _earlier_periods(period: str | None, entries: Sequence[Entry], moment: datetime) -> list[datetime]:
-    """The starts of all earlier periods with entries."""
-    if period is None:
+def _earlier_spans(per: str | None, entries: Sequence[Entry], moment: datetime) -> list[datetime]:
+    """The starts of all earlier years, months and so on with entries."""
+    if per is None:
         return []
-    now, _ = period_of(period, moment)
-    return sorted({period_of(period, parse_time(entry.time))[0] for entry in entries} - {now})
+    now, _ = span_of(per, moment)
+    return sorted({span_of(per, parse_time(entry.time))[0] for entry in entries} - {now})
 
 
-@dataclass(frozen=True)
+@dataclass
 class Account:
-    """What a release charges: a ledger, whose budget, and whether labels may be charged again."""
+    """What one release charges, once: a ledger, whose budget, and whether labels may be charged again."""
 
     ledger: Ledger | NoLedger
     population: str
-    repeat: bool
+    period: str = ""
+    file: str = ""  # the name of the file that it will be written to, if that is known
+    repeat: bool = False
+    release: bytes = field(default_factory=lambda: secrets.token_bytes(RELEASE_BYTES))  # its public id
+    _is_used: bool = False
 
     def charge(self, protocol: Protocol, labels: Sequence[str]) -> None:
         """Writes the line of a release of these rows, or refuses; warns first if the promise is weak."""
+        if self._is_used:
+            raise RuntimeError("an account is for one release, and must not be charged again: it has one id")
         if protocol.epsilon > WEAK_EPSILON or protocol.released_delta > WEAK_DELTA:
             warnings.warn(
                 weakness(protocol.epsilon, protocol.released_delta), stacklevel=5
             )  # where release was called
-        self.ledger.charge(self._entry(protocol, labels), labels, repeat=self.repeat)
+        self._is_used = True
+        self.ledger.charge(self._entry(protocol), labels, repeat=self.repeat)
 
     def preview(self, protocol: Protocol, labels: Sequence[str]) -> None:
         """Refuses what `charge` would refuse, and writes nothing."""
-        self.ledger.preview(self._entry(protocol, labels), labels, repeat=self.repeat)
+        self.ledger.preview(self._entry(protocol), labels, repeat=self.repeat)
 
-    def _entry(self, protocol: Protocol, labels: Sequence[str]) -> Entry:
-        return ledger_entry(protocol, self.population, release_label(labels))
+    @property
+    def line(self) -> Entry | None:
+        """The line that was written for the release; None if there is none."""
+        if isinstance(self.ledger, NoLedger):
+            return None
+        entries = self.ledger.entries(self.population)
+        return next((entry for entry in entries if entry.release == self.release.hex()), None)
+
+    def _entry(self, protocol: Protocol) -> Entry:
+        release = self.release.hex()
+        return ledger_entry(protocol, self.population, period=self.period, file=self.file, release=release)
 
 
-def open_account(ledger: object, population: object, *, repeat: bool = False) -> Account:
+def open_account(
+    ledger: object, population: object, *, period: object = "", file: str = "", repeat: bool = False
+) -> Account:
     """The account to charge, if the ledger knows whose budget that is; with `NO_LEDGER` the population may be empty."""
     name = checked_population(population)
     if isinstance(ledger, (str, os.PathLike)):
@@ -261,4 +312,4 @@ def open_account(ledger: object, population: object, *, repeat: bool = False) ->
         )
     if isinstance(ledger, Ledger) and not name:
         raise ParameterError("population must name the people whose budget the ledger charges, got nothing")
-    return Account(ledger, name, repeat)
+    return Account(ledger, name, checked_period(period or ""), file, repeat)

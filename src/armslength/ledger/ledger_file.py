@@ -11,13 +11,14 @@ from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from armslength.errors import CorruptFileError, ParameterError, UnsupportedVersionError
 from armslength.files import atomic_write
-from armslength.ledger.budgets import Budget, checked_period, parse_time
+from armslength.ledger.budgets import Budget, checked_span, parse_time
 from armslength.ledger.entry import COLUMNS, Entry, one_spelling
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 BUDGET_COLUMNS = tuple(field.name for field in fields(Budget))
 _APPLICATION_ID = 0x41524D4C  # "ARML"
 _BUSY_SECONDS = 60.0
@@ -147,29 +148,45 @@ class LedgerFile:
 
 def read_entries(connection: sqlite3.Connection, population: str | None) -> list[Entry]:
     """All entries in order, or those of one population."""
-    return [Entry(*row) for row in _select(connection, "entries", COLUMNS, population)]
+    labels: dict[int, list[str]] = {}
+    for number, found in _select(
+        connection, "labels JOIN entries ON entry = number", ("label",), population, "row"
+    ):
+        labels.setdefault(number, []).extend(found)
+    entries = []
+    for number, row in _select(connection, "entries", COLUMNS, population):
+        texts: dict[str, Any] = dict(zip(COLUMNS, row, strict=True))
+        entries.append(Entry(**texts, number=number, labels=tuple(labels.get(number, ()))))
+    return entries
 
 
 def read_budgets(
     connection: sqlite3.Connection, population: str | None, *, past: bool = False
 ) -> list[Budget]:
     """The budgets in force, of all populations or of one; with `past` all that were ever set, in order."""
-    budgets = [Budget(*row) for row in _select(connection, "budgets", BUDGET_COLUMNS, population)]
+    budgets = [Budget(*row) for _, row in _select(connection, "budgets", BUDGET_COLUMNS, population)]
     try:
         for budget in budgets:
             budget.limit  # noqa: B018  # raises
-        budgets = [replace(budget, period=checked_period(budget.period or None)) for budget in budgets]
+        budgets = [replace(budget, per=checked_span(budget.per or None)) for budget in budgets]
     except ParameterError as problem:
         raise CorruptFileError(f"a budget of a ledger must be valid, got: {problem}") from None
-    # A later budget of the same population and period replaces the earlier one.
-    last = {(budget.population, budget.period): budget for budget in budgets}
+    # A later budget of the same population and span replaces the earlier one.
+    last = {(budget.population, budget.per): budget for budget in budgets}
     return budgets if past else list(last.values())
 
 
-def released_before(connection: sqlite3.Connection, population: str, labels: Iterable[str]) -> list[str]:
-    """Those of the labels that the population was charged for before, sorted."""
-    query = "SELECT label FROM labels WHERE population = ?"
-    charged = {one_spelling(row[0]) for row in _texts(connection.execute(query, (population,)))}
+def populations(connection: sqlite3.Connection) -> list[str]:
+    """Every population that has a line or a budget, sorted."""
+    query = "SELECT population FROM entries UNION SELECT population FROM budgets ORDER BY 1"
+    return [_texts(row)[0] for row in connection.execute(query)]
+
+
+def released_before(connection: sqlite3.Connection, entry: Entry, labels: Iterable[str]) -> list[str]:
+    """Those of the labels that the entry's population was charged for before, for the same period, sorted."""
+    query = "SELECT label FROM labels JOIN entries ON entry = number WHERE population = ? AND period = ?"
+    rows = connection.execute(query, (entry.population, entry.period))
+    charged = {one_spelling(_texts(row)[0]) for row in rows}
     return sorted(charged.intersection(map(one_spelling, labels)))
 
 
@@ -180,41 +197,49 @@ def current_time(connection: sqlite3.Connection) -> datetime:
     return max(now, parse_time(last)) if last else now
 
 
-def write_entry(connection: sqlite3.Connection, entry: Entry, labels: Iterable[str]) -> None:
-    """Adds an entry and its labels."""
-    rows = [(entry.population, one_spelling(label)) for label in labels]
-    connection.executemany("INSERT OR IGNORE INTO labels (population, label) VALUES (?, ?)", rows)
-    _insert(connection, "entries", entry)
+def write_entry(connection: sqlite3.Connection, entry: Entry) -> Entry:
+    """Adds an entry with its labels, and returns it with its number."""
+    number = _insert(connection, "entries", {name: getattr(entry, name) for name in COLUMNS})
+    rows = [(number, row, one_spelling(label)) for row, label in enumerate(entry.labels)]
+    connection.executemany("INSERT INTO labels (entry, row, label) VALUES (?, ?, ?)", rows)
+    return replace(entry, number=number)
 
 
 def write_budget(connection: sqlite3.Connection, budget: Budget) -> None:
     """Adds a budget; earlier ones stay."""
-    _insert(connection, "budgets", replace(budget, period=budget.period or ""))
+    _insert(connection, "budgets", asdict(replace(budget, per=budget.per or "")))
 
 
-def _insert(connection: sqlite3.Connection, table: str, line: Entry | Budget) -> None:
+def _insert(connection: sqlite3.Connection, table: str, line: dict[str, str]) -> int:
+    """Adds a line and returns its number."""
     # Names of tables and columns are ours; values are always bound.
-    names, values = zip(*asdict(line).items(), strict=True)
-    query = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608  # see above
-    connection.execute(query, values)
+    query = f"INSERT INTO {table} ({', '.join(line)}) VALUES ({', '.join('?' * len(line))})"  # noqa: S608  # see above
+    number = connection.execute(query, tuple(line.values())).lastrowid
+    assert number is not None  # noqa: S101  # SQLite has just given it
+    return number
 
 
 def _select(
-    connection: sqlite3.Connection, table: str, columns: Sequence[str], population: str | None
-) -> Iterator[tuple[str, ...]]:
-    query = f"SELECT {', '.join(columns)} FROM {table}"  # noqa: S608  # see above
-    if population is None:
-        return _texts(connection.execute(f"{query} ORDER BY number"))
-    return _texts(connection.execute(f"{query} WHERE population = ? ORDER BY number", (population,)))
+    connection: sqlite3.Connection,
+    table: str,
+    columns: Sequence[str],
+    population: str | None,
+    *then_by: str,
+) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The number and the text of each line, in order."""
+    where, values = ("", ()) if population is None else ("WHERE population = ?", (population,))
+    order = ", ".join(("number", *then_by))
+    query = f"SELECT number, {', '.join(columns)} FROM {table} {where} ORDER BY {order}"  # noqa: S608  # see above
+    for number, *texts in connection.execute(query, values):
+        yield number, _texts(texts)
 
 
-def _texts(rows: Iterable[tuple[object, ...]]) -> Iterator[tuple[str, ...]]:
-    """The rows, if all columns are text; SQLite would store bytes in a column of text."""
-    for row in rows:
-        texts = tuple(value for value in row if isinstance(value, str))
-        if len(texts) != len(row):
-            raise CorruptFileError("a line of a ledger must be valid, got: something other than text")
-        yield texts
+def _texts(row: Sequence[object]) -> tuple[str, ...]:
+    """The row, if all of it is text; SQLite would store bytes in a column of text."""
+    texts = tuple(value for value in row if isinstance(value, str))
+    if len(texts) != len(row):
+        raise CorruptFileError("a line of a ledger must be valid, got: something other than text")
+    return texts
 
 
 def _last_numbers(connection: sqlite3.Connection) -> int:
@@ -243,11 +268,12 @@ def _connected(path: str) -> sqlite3.Connection:
 def _new_in_memory() -> sqlite3.Connection:
     """A ledger without a line."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
-    lines, labels = "number INTEGER PRIMARY KEY", _text_columns(("population", "label"))
+    lines = "number INTEGER PRIMARY KEY"
     connection.execute(f"CREATE TABLE entries ({lines}, {_text_columns(COLUMNS)})")
-    connection.execute(f"CREATE TABLE labels ({labels}, UNIQUE (population, label))")
+    labels = "entry INTEGER NOT NULL, row INTEGER NOT NULL, label TEXT NOT NULL, PRIMARY KEY (entry, row)"
+    connection.execute(f"CREATE TABLE labels ({labels}) WITHOUT ROWID")
     connection.execute(f"CREATE TABLE budgets ({lines}, {_text_columns(BUDGET_COLUMNS)})")
-    connection.execute("CREATE INDEX entries_of_population ON entries (population)")
+    connection.execute("CREATE INDEX entries_of_population ON entries (population, period)")
     connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     return connection

@@ -280,6 +280,7 @@ class Protocol(Result):
         ledger: Any,
         labels: Any = None,
         population: str = "",
+        period: str = "",
         items: Any = None,
         repeat: bool = False,
         threads: int | None = None,
@@ -298,14 +299,15 @@ class Protocol(Result):
             ledger: A `Ledger`, the path of one that exists, or `al.NO_LEDGER`.
             labels: One public name for each row; None takes the index of a pandas data frame if that is text, and else numbers them.
             population: Whose budget the ledger charges.
+            period: The time that the data are about, "2026-11" for example. The same labels may be released once per period.
             items: For an open vocabulary: the items that the columns count; a table's column names if None.
-            repeat: Whether the same population and labels may be released again.
+            repeat: Whether the same population, period and labels may be released again.
             threads: At most this many threads; None takes all that the process may run.
         """
         from armslength.ledger.ledger import open_account  # noqa: PLC0415  # release is above protocol
         from armslength.release.release import release_array  # noqa: PLC0415  # the one door to the secret noise
 
-        account = open_account(ledger, population, repeat=repeat)
+        account = open_account(ledger, population, period=period, repeat=repeat)
         return release_array(self, X, labels, items, account, threads)
 
     def release_table(  # noqa: PLR0913  # each is a decision of its own
@@ -320,6 +322,7 @@ class Protocol(Result):
         label: str | None = None,
         weight: str | None = None,
         population: str = "",
+        period: str = "",
         vocabulary: Any = None,
         item_weights: Any = None,
         margins: Any = None,
@@ -349,10 +352,11 @@ class Protocol(Result):
             weight: The column that says how much an event counts, of either sign, floored onto the protocol's grid; None: 1. Only
                 with count="events".
             population: Whose budget the ledger charges.
+            period: The time that the data are about, "2026-11" for example. The same labels may be released once per period.
             vocabulary: For a protocol with a vocabulary: its list of names. Events with other items are left out. A record's own is known.
             item_weights: For a protocol with item weights: the same mapping, table or file.
             margins: For a protocol whose margins are a table of items: the same mapping, table or file. Prefixes and columns of a record are in the protocol.
-            repeat: Whether the same population and labels may be released again.
+            repeat: Whether the same population, period and labels may be released again.
             memory: About how much is held before events go to an encrypted temporary file, such as "1GB".
             threads: At most this many threads; None takes all that the process may run.
             show_progress: Whether to show progress, if standard error is a terminal.
@@ -362,7 +366,7 @@ class Protocol(Result):
         from armslength.ledger.ledger import open_account  # noqa: PLC0415  # the same
         from armslength.release.release import release_events  # noqa: PLC0415  # the same
 
-        account = open_account(ledger, population, repeat=repeat)
+        account = open_account(ledger, population, period=period, repeat=repeat)
         columns = EventColumns(person, item, group, weight)
         groups = public_groups_of(group, public_groups, label)
         job = TableJob.of(
@@ -379,12 +383,14 @@ class Protocol(Result):
         return release_events(job, account, show_progress=show_progress)
 
     def stream(
-        self, *, label: str, ledger: Any, population: str = "", repeat: bool = False
+        self, *, label: str, ledger: Any, population: str = "", period: str = "", repeat: bool = False
     ) -> "SketchStream":
         """A sketch that takes events one by one; charged to the ledger now. See `armslength.release.stream`."""
         from armslength.release.stream import SketchStream  # noqa: PLC0415  # the same
 
-        return SketchStream(self, label=label, ledger=ledger, population=population, repeat=repeat)
+        return SketchStream(
+            self, label=label, ledger=ledger, population=population, period=period, repeat=repeat
+        )
 
     def document(self) -> dict[str, Any]:
         """The protocol as a JSON document; derived values are there for readers, and computed again on load."""

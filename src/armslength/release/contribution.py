@@ -18,7 +18,6 @@ from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.ingest.partitions import DEFAULT_MEMORY
 from armslength.ingest.sums import Sums
-from armslength.ledger.entry import release_label
 from armslength.ledger.ledger import open_account
 from armslength.protocol.protocol import Protocol
 from armslength.release.release import release
@@ -44,6 +43,7 @@ def contribution_quantiles(  # noqa: D417, PLR0913  # each is a decision of its 
     one_group: bool = False,
     items: str = "string",
     population: str = "",
+    period: str = "",
     repeat: bool = False,
     level: float = 0.95,
     memory: str = DEFAULT_MEMORY,
@@ -90,8 +90,8 @@ def contribution_quantiles(  # noqa: D417, PLR0913  # each is a decision of its 
         memory=memory,
         threads=threads,
     )
-    account = open_account(ledger, population, repeat=repeat)
-    name = f"items per person: {release_label(job.groups.labels)}"
+    account = open_account(ledger, population, period=period, repeat=repeat)
+    name = f"items per person: {', '.join(job.groups.labels)}"[:200]
     account.preview(histogram, [name])
     counts = np.zeros(len(_BUCKETS), dtype=np.int64)
     for part in job.person_totals(secrets.token_bytes(KEY_BYTES), LeftOut(), show_progress=show_progress):

@@ -21,7 +21,7 @@ from armslength.ingest.sums import Sums
 from armslength.ledger.ledger import Account
 from armslength.noise.draw import add_noise
 from armslength.protocol.protocol import Protocol
-from armslength.sketches.noises import Noises
+from armslength.sketches.noises import Noises, noise_ids
 from armslength.sketches.sketches import Sketches
 from armslength.threads import worker_count
 
@@ -50,7 +50,8 @@ def release(
         # A signal handler forked in the middle: there would be two releases, and one line of the ledger.
         rule = "a release must stay in one process"
         raise RuntimeError(f"{rule}, but it was forked in the middle; release again")
-    return finished(protocol, values, totals, None if labels is None else names, sums.source, margins)
+    named = None if labels is None else names
+    return finished(protocol, values, totals, named, sums.source, margins, release=account.release)
 
 
 def noised(
@@ -75,12 +76,14 @@ def finished(
     labels: list[str] | None,
     source: str,
     margins: NDArray[np.int64] | None = None,
+    *,
+    release: bytes,
 ) -> Sketches:
-    """Sketches of values that have their noise: low bits dropped as the protocol says, a new noise id for each row."""
+    """Sketches of values that have their noise: low bits dropped as the protocol says, noise ids from the release's id."""
     bits = np.int64(protocol.dropped_bits)
     if bits:
         values = (values >> bits) << bits
-    noises = Noises.fresh(secrets.token_bytes(16 * len(values)), protocol, source)
+    noises = Noises.fresh(noise_ids(release, len(values)), protocol, source)
     return Sketches(values, labels, noises, [protocol], totals, margins)
 
 

@@ -33,9 +33,16 @@ class SketchStream:
     """
 
     def __init__(
-        self, protocol: Protocol, *, label: str, ledger: Any, population: str = "", repeat: bool = False
+        self,
+        protocol: Protocol,
+        *,
+        label: str,
+        ledger: Any,
+        population: str = "",
+        period: str = "",
+        repeat: bool = False,
     ) -> None:
-        account = open_account(ledger, population, repeat=repeat)
+        account = open_account(ledger, population, period=period, repeat=repeat)
         (self._label,) = checked_labels([label], 1) or [label]
         if protocol.value_range is not None:
             rule = "value_range must be None for a stream"
@@ -45,7 +52,7 @@ class SketchStream:
         check_not_for_tables(protocol)
         self._process = os.getpid()  # before the charge, which is for this process alone
         account.charge(protocol, [self._label])
-        self._protocol = protocol
+        self._protocol, self._release = protocol, account.release
         nothing = np.zeros((1, protocol.transform.sketch_dim), dtype=np.int64)
         self._values: NDArray[np.int64] | None
         total = np.zeros(1, dtype=np.int64) if protocol.total_share else None
@@ -75,7 +82,7 @@ class SketchStream:
         with self._lock:
             values = self._open_values()
             self._values = None
-        return finished(self._protocol, values, self._total, [self._label], "stream")
+        return finished(self._protocol, values, self._total, [self._label], "stream", release=self._release)
 
     def _check_process(self) -> None:
         """Before any lock: a forked child must be refused, and not wait for a lock of its parent."""

@@ -20,6 +20,7 @@ LARGEST_FACTOR, SMALLEST_FACTOR = 2.0**60, 2.0**-60  # of a coefficient, in memo
 Release = tuple[Protocol, str]
 Term = tuple[Protocol, float]  # the protocol of one noise, and its coefficient
 
+_ORIGIN = np.dtype([("release", "V12"), ("row", ">u4")])  # what the id of a noise says
 _ROUNDING = 1e-13  # a coefficient this much smaller than what it is the sum of is rounding, not noise
 
 
@@ -28,7 +29,9 @@ class Noises:
     """The noises of n rows, each a linear combination of released rows, as a sketch file stores them."""
 
     starts: NDArray[np.int64]  # row i has the terms from starts[i] to starts[i + 1]
-    ids: NDArray[np.void]  # of each term: 16 random public bytes; same id and same protocol is the same noise
+    ids: NDArray[
+        np.void
+    ]  # of each term: 12 random bytes of its release, 4 of the row; same id and protocol is the same noise
     coefficients: NDArray[np.float64]  # of each term: how often its noise is in the row; never 0
     numbers: NDArray[np.int32]  # of each term: the number of its release
     releases: tuple[Release, ...]
@@ -45,8 +48,8 @@ class Noises:
         count = len(ids) // 16
         starts, numbers = np.arange(count + 1), np.zeros(count, dtype=np.int32)
         offsets, in_clear = np.full(count, middle_of_dropped_bits(protocol)), np.zeros(count, dtype=bool)
-        noise_ids, releases = np.frombuffer(ids, dtype="V16"), ((protocol, source),)
-        return cls(starts, noise_ids, np.ones(count), numbers, releases, offsets, in_clear)
+        own_ids, releases = np.frombuffer(ids, dtype="V16"), ((protocol, source),)
+        return cls(starts, own_ids, np.ones(count), numbers, releases, offsets, in_clear)
 
     @classmethod
     def none(cls, count: int, *, in_clear: bool = False) -> "Noises":
@@ -95,6 +98,11 @@ class Noises:
         single: NDArray[np.bool_] = (np.diff(self.starts) == 1) & ~self.in_clear
         single[self.rows[self.coefficients != 1.0]] = False
         return single
+
+    @property
+    def origins(self) -> NDArray[np.void]:
+        """The id of the release that each term's noise was drawn for, and the number of its row there, as fields."""
+        return self.ids.view(_ORIGIN)
 
     @cached_attribute
     def are_fresh(self) -> bool:
@@ -206,6 +214,13 @@ class Noises:
         order = np.argsort(other_numbers, kind="stable")
         first, end = (np.searchsorted(other_numbers[order], numbers, side) for side in ("left", "right"))
         return order, first, end - first
+
+
+def noise_ids(release: bytes, count: int) -> bytes:
+    """The ids of the noises of a release with this id of 12 bytes: it, and the number of the row."""
+    origins = np.empty(count, dtype=_ORIGIN)
+    origins["release"], origins["row"] = np.void(release), np.arange(count)
+    return origins.tobytes()
 
 
 def middle_of_dropped_bits(protocol: Protocol) -> float:

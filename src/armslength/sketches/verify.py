@@ -2,7 +2,7 @@
 
 import os
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from armslength.errors import ArmslengthError, ParameterError, plural, printable
 from armslength.laws import Law
-from armslength.ledger.entry import ledger_entry, release_label
+from armslength.ledger.entry import Entry, one_spelling
 from armslength.ledger.ledger import Ledger
 from armslength.privacy.calibration import is_private_enough
 from armslength.privacy.exact_numbers import decimal_text
@@ -95,7 +95,7 @@ def verify(
     Args:
         path: The sketch file.
         protocol: The protocol that was agreed on; None: any.
-        ledger: The ledger of the party that released the file, or its path: does it have an entry for the file?
+        ledger: The ledger of the party that released the file, or its path: does it have the line of this file?
         limit: What may be unpacked, in bytes.
         max_work: How much work its protocol may ask for, in operations of about a nanosecond; None: no limit.
     """
@@ -183,26 +183,36 @@ def _check_agreement(sketches: Sketches, protocol: Protocol | None) -> Check:
 
 
 def _check_ledger(sketches: Sketches, ledger: Ledger | None) -> Check:
-    """Whether the ledger has the entry of this release."""
+    """Whether the ledger has the line of every release whose noise is in the file, for the same protocol and labels."""
     if ledger is None:
-        words = "give the ledger of the party that released the file to look for its entry"
+        words = "give the ledger of the party that released the file to look for its line"
         return Check("ledger", NOT_CHECKED, words)
-    if not len(sketches) or not sketches.noises.are_released.all() or len(sketches.releases) != 1:
-        words = "rows were combined, or come from several releases, which are charged one by one"
-        return Check("ledger", NOT_CHECKED, words)
-    expected = ledger_entry(sketches.protocol, "", release_label(sketches.labels))
-    under = [entry for entry in ledger.entries() if entry.protocol == expected.protocol]
-    # All that is public about the release agrees: everything but what only the ledger knows.
-    public = {"population": "", "version": expected.version, "time": ""}
-    same = [entry for entry in under if replace(entry, **public) == expected]
-    if same:
-        populations = ", ".join(sorted({entry.population for entry in same}))
-        return Check("ledger", HOLDS, f"charged to {printable(populations)}")
-    if under:
-        words = "entries under this protocol, but for other labels: rows of several releases, a part of one, or one that was not charged"
-        return Check("ledger", NOT_CHECKED, words)
-    words = "no entry under this protocol: another ledger, or a release that was not charged"
-    return Check("ledger", FAILS, words)
+    noises, lines = sketches.noises, {entry.release: entry for entry in ledger.entries()}
+    found, missing = dict[int, Entry](), set[str]()
+    rows, are_released = noises.rows.tolist(), noises.are_released.tolist()
+    for (release, place), row, number in zip(noises.origins.tolist(), rows, noises.numbers, strict=True):
+        entry = lines.get(release.hex())
+        if entry is None:
+            missing.add(release.hex())
+            continue
+        found[entry.number] = entry
+        if entry.protocol != noises.releases[number][0].fingerprint:
+            return Check("ledger", FAILS, f"line {entry.number} was charged for another protocol")
+        # A sum of rows may have any label.
+        label = sketches.labels[row]
+        if are_released[row] and entry.labels[place : place + 1] != (one_spelling(label),):
+            words = f"line {entry.number} was charged for other labels than {printable(label)}"
+            return Check("ledger", FAILS, words)
+    if not found:
+        return Check("ledger", FAILS, "this file is not in this ledger")
+    if missing:
+        words = f"{len(missing)} of {plural(len(missing) + len(found), 'release')} in this file are not in this ledger"
+        return Check("ledger", FAILS, words)
+    populations = ", ".join(sorted({entry.population for entry in found.values()}))
+    numbers = ", ".join(map(str, sorted(found)))
+    return Check(
+        "ledger", HOLDS, f"charged in line{'s' * (len(found) > 1)} {numbers}, to {printable(populations)}"
+    )
 
 
 def _column_count(transform: Transform) -> int:

@@ -43,6 +43,7 @@ def release_table(  # noqa: D417, PLR0913  # each is a decision of its own
     label: str | None = None,
     weight: str | None = None,
     population: str = "",
+    period: str = "",
     vocabulary: Any = None,
     item_weights: Any = None,
     margins: Any = None,
@@ -73,7 +74,7 @@ def release_table(  # noqa: D417, PLR0913  # each is a decision of its own
         partitions: How many tasks share the events; None takes `spark.sql.shuffle.partitions`.
         memory: About how much each task holds before events go to an encrypted temporary file on its worker.
     """
-    account = open_account(ledger, population, repeat=repeat)
+    account = open_account(ledger, population, period=period, repeat=repeat)
     frame = opened_frame(source)
     columns = EventColumns(person, item, group, weight)
     groups = public_groups_of(group, public_groups, label)

@@ -30,7 +30,7 @@ def charged(folder):
     """A ledger with two budgets, one of them raised, and two lines."""
     for epsilon, flags in ((1, ["--new-ledger"]), (4, [])):
         assert run(*BUDGET, "--epsilon", epsilon, "--delta", "1e-6", *flags).exit_code == 0
-    assert run(*BUDGET, "--epsilon", 2, "--delta", "1e-6", "--period", "month").exit_code == 0
+    assert run(*BUDGET, "--epsilon", 2, "--delta", "1e-6", "--per", "month").exit_code == 0
     data = np.ones((1, 8), dtype=int)
     for label, noise in (("north", "laplace"), ("south", "gaussian")):
         protocol = al.Protocol(
@@ -149,7 +149,7 @@ def test_a_budget_is_lowered(charged):
     [
         (["--epsilon", "nan"], 2, "epsilon must be"),
         (["--epsilon", "1", "--delta", "2"], 2, "delta must be"),
-        (["--epsilon", "1", "--period", "moon"], 2, "moon"),
+        (["--epsilon", "1", "--per", "moon"], 2, "moon"),
         (["--epsilon", "1", "--relation", "replace"], 4, "relation must be 'add_remove'"),
         ([], 2, "--epsilon"),
     ],

@@ -12,7 +12,9 @@ from armslength.ledger.entry import Entry
 def entry():
     return Entry(
         population="visits",
-        label="north",
+        period="",
+        file="north.parquet",
+        release="0123456789abcdef01234567",
         unit="one patient",
         relation="add_remove",
         radius="1",

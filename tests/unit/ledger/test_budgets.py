@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import armslength as al
-from armslength.ledger.budgets import PERIODS, period_of
+from armslength.ledger.budgets import SPANS, span_of
 from armslength.privacy.calibration import gaussian_scale
 
 UNIT = "one patient"
@@ -67,7 +67,7 @@ def test_what_is_spent_is_rounded_up_and_what_is_left_down(ledger, entry):
 
 def test_what_is_left_is_left_under_every_budget(ledger, entry):
     ledger.set_budget("visits", "1.5", unit=UNIT)
-    ledger.set_budget("visits", 1, unit=UNIT, period="month")
+    ledger.set_budget("visits", 1, unit=UNIT, per="month")
     ledger.charge(replace(entry, epsilon="0.75"), ["a"])
     with pytest.raises(al.BudgetError, match=r"in all\), .* left is epsilon 0\.25 "):
         ledger.charge(entry, ["b"])
@@ -115,7 +115,7 @@ def test_another_unit_or_relation_is_refused(ledger, entry, name, value):
         ledger.charge(replace(entry, **{name: value}), ["a"])
     arguments = {"unit": UNIT, name: value}
     with pytest.raises(al.BudgetError, match=f"{name} must be"):
-        ledger.set_budget("visits", 2, period="month", **arguments)
+        ledger.set_budget("visits", 2, per="month", **arguments)
     # Nothing has been charged, so a slip can be mended …
     assert getattr(ledger.set_budget("visits", 2, **arguments), name) == value
     ledger.charge(replace(entry, **{name: value}), ["a"])
@@ -133,10 +133,10 @@ def test_units_without_a_budget_stand_apart(ledger, entry):
     ]
 
 
-def test_budgets_of_several_periods_hold_together(ledger, entry, set_clock):
+def test_budgets_of_several_spans_hold_together(ledger, entry, set_clock):
     set_clock("2026-01-30 12:00:00")
     ledger.set_budget("visits", 3, unit=UNIT)
-    ledger.set_budget("visits", 2, unit=UNIT, period="month")
+    ledger.set_budget("visits", 2, unit=UNIT, per="month")
     ledger.charge(entry, ["a"])
     ledger.charge(entry, ["b"])
     with pytest.raises(
@@ -149,7 +149,7 @@ def test_budgets_of_several_periods_hold_together(ledger, entry, set_clock):
         ledger.charge(replace(entry, epsilon="1.5"), ["c"])
     ledger.charge(entry, ["c"])
     in_all, january, february = ledger.spent("visits", past=True)
-    assert (in_all.period, in_all.epsilon, in_all.left, in_all.start) == (None, 3, 0, None)
+    assert (in_all.per, in_all.epsilon, in_all.left, in_all.start) == (None, 3, 0, None)
     assert (january.epsilon, january.left, january.releases) == (2, None, 2)
     assert (january.start, january.end) == ("2026-01-01T00:00:00+00:00", "2026-02-01T00:00:00+00:00")
     assert (february.epsilon, february.left, february.budget.epsilon) == (1, 1, "2")
@@ -158,16 +158,16 @@ def test_budgets_of_several_periods_hold_together(ledger, entry, set_clock):
 
 def test_without_a_total_budget_the_total_is_still_told(ledger, entry, set_clock):
     set_clock("2026-01-30 12:00:00")
-    ledger.set_budget("visits", 2, unit=UNIT, period="day")
+    ledger.set_budget("visits", 2, unit=UNIT, per="day")
     ledger.charge(entry, ["a"])
     set_clock("2026-02-20 12:00:00")
     ledger.charge(entry, ["b"])
-    assert [(spent.period, spent.epsilon) for spent in ledger.spent()] == [(None, 2), ("day", 1)]
+    assert [(spent.per, spent.epsilon) for spent in ledger.spent()] == [(None, 2), ("day", 1)]
 
 
 def test_a_clock_that_goes_back_frees_nothing(ledger, entry, set_clock):
     set_clock("2026-02-01 00:00:00")
-    ledger.set_budget("visits", 1, unit=UNIT, period="month")
+    ledger.set_budget("visits", 1, unit=UNIT, per="month")
     ledger.charge(entry, ["a"])
     for earlier in ("2026-01-15 00:00:00", "1970-01-01 00:00:00"):
         set_clock(earlier)
@@ -175,12 +175,12 @@ def test_a_clock_that_goes_back_frees_nothing(ledger, entry, set_clock):
             ledger.charge(entry, ["b"])
     set_clock("2026-03-01 00:00:00")
     ledger.charge(entry, ["b"])
-    assert [spent.epsilon for spent in ledger.spent() if spent.period] == [1]
+    assert [spent.epsilon for spent in ledger.spent() if spent.per] == [1]
 
 
 def test_a_budget_holds_the_clock_as_a_line_does(ledger, entry, set_clock):
     set_clock("2026-02-01 00:00:00")
-    ledger.set_budget("visits", 1, unit=UNIT, period="month")
+    ledger.set_budget("visits", 1, unit=UNIT, per="month")
     set_clock("2026-01-15 00:00:00")
     assert ledger.charge(entry, ["a"]).time == "2026-02-01T00:00:00+00:00"
 
@@ -216,8 +216,8 @@ def test_budgets_are_raised_and_lowered_and_leave_a_trace(ledger, entry, set_clo
         ({"population": "a\nb"}, "population must"),
         ({"unit": None}, "unit must"),
         ({"relation": "swap"}, "relation must"),
-        ({"period": "moon"}, "period must"),
-        ({"period": ""}, "period must"),
+        ({"per": "moon"}, "per must"),
+        ({"per": ""}, "per must"),
     ],
 )
 def test_bad_budgets(ledger, tmp_path, arguments, match):
@@ -245,7 +245,7 @@ def test_releases_are_charged_by_their_protocols(ledger):
 
 
 @pytest.mark.parametrize(
-    ("period", "moment", "start", "end"),
+    ("per", "moment", "start", "end"),
     [
         ("day", "2024-02-28T23:59:59", "2024-02-28", "2024-02-29"),
         ("day", "2024-12-31T00:00:00", "2024-12-31", "2025-01-01"),
@@ -258,18 +258,18 @@ def test_releases_are_charged_by_their_protocols(ledger):
         ("year", "2024-02-29T00:00:00", "2024-01-01", "2025-01-01"),
     ],
 )
-def test_calendar_periods(period, moment, start, end):
-    found = period_of(period, datetime.fromisoformat(moment).replace(tzinfo=UTC))
+def test_calendar_spans(per, moment, start, end):
+    found = span_of(per, datetime.fromisoformat(moment).replace(tzinfo=UTC))
     assert [edge.isoformat()[:19] for edge in found] == [f"{start}T00:00:00", f"{end}T00:00:00"]
 
 
-@given(st.sampled_from(PERIODS), st.integers(-(10**10), 10**11))
-def test_periods_follow_each_other_without_a_gap(period, seconds):
+@given(st.sampled_from(SPANS), st.integers(-(10**10), 10**11))
+def test_spans_follow_each_other_without_a_gap(per, seconds):
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
-    start, end = period_of(period, moment)
+    start, end = span_of(per, moment)
     assert start <= moment < end
-    assert period_of(period, end)[0] == end
-    assert period_of(period, start) == (start, end)
+    assert span_of(per, end)[0] == end
+    assert span_of(per, start) == (start, end)
 
 
 def test_numbers_are_written_as_in_protocols(ledger):

@@ -8,7 +8,6 @@ import random
 import signal
 import sqlite3
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,19 @@ import armslength as al
 from armslength.ledger.ledger import Entry
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
-FIELDS = ("visits", "north", "one_patient", "add_remove", "1", "l1", "laplace", "0x1.0p+0", "")
+FIELDS = (
+    "visits",
+    "",
+    "north.parquet",
+    "00",
+    "one_patient",
+    "add_remove",
+    "1",
+    "l1",
+    "laplace",
+    "0x1.0p+0",
+    "",
+)
 
 
 def charge_until_refused(path, name, epsilon, most, create, gate, said):
@@ -108,7 +119,7 @@ def test_processes_killed_in_the_middle_of_many_charges(tmp_path):
     assert len(done) >= 8 * 3
     # What was written and not reported is over-counted: at most one charge for each process.
     assert 0 <= len(entries) - len(done) <= 24
-    al.Ledger(path).charge(replace(entries[0], label="after"), ["after"])
+    al.Ledger(path).charge(entries[0], ["after"])
     assert len(al.Ledger(path).entries()) == len(entries) + 1
 
 

@@ -440,11 +440,11 @@ def test_auto_noise_is_the_one_of_the_document():
 def test_the_ledger_counts_margins():
     """Under Laplace noise beside pure totals; under Gaussian noise as one Gaussian mechanism, rounded up."""
     mixed = protocol(delta="1e-6", contribution=50, max_norm=8, one_group=True, total_share="0.1")
-    entry = ledger_entry(mixed, "visits", "all")
+    entry = ledger_entry(mixed, "visits")
     assert (entry.totals_epsilon, entry.sensitivity_squared) == ("0.3", "64")
     assert (entry.loss.pure, entry.loss.epsilon) == (Fraction(3, 10), 1)
     normal = protocol(delta="1e-6", contribution=50, max_norm=8, total_share="0.1")
-    entry = ledger_entry(normal, "visits", "all")
+    entry = ledger_entry(normal, "visits")
     assert entry.totals_epsilon == "0.1"
     sigma, margin_sigma = Fraction(normal.law.scale), Fraction(normal.margin_law.scale)
     exact = 64 / sigma**2 + normal.margin_sensitivity / margin_sigma**2

@@ -102,7 +102,7 @@ def test_a_ledger_line_says_what_was_spent(tmp_path):
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     COUNTS.release(X, ledger=ledger, population="visits", labels=["n", "s", "e"])
     (entry,) = ledger.entries()
-    assert (entry.population, entry.label, entry.unit) == ("visits", "n, s, e", "one patient")
+    assert (entry.population, entry.labels, entry.unit) == ("visits", ("n", "s", "e"), "one patient")
     assert (entry.epsilon, entry.delta, entry.law, entry.radius) == ("1", "0", "laplace", "1")
     assert (entry.protocol, entry.relation) == (COUNTS.fingerprint, "add_remove")
     assert float.fromhex(entry.scale) == COUNTS.law.scale

@@ -96,7 +96,7 @@ def test_the_ledger_is_charged_once_with_the_groups_as_labels(tmp_path):
     source = table([("p", "south", 1, 1)])
     release(source, population="visits", ledger=al.Ledger(path, create=True))
     (entry,) = al.Ledger(path).entries()
-    assert entry.label == "north, south, empty, east"
+    assert entry.labels == ("north", "south", "empty", "east")
     assert entry.unit == "one person"
     with pytest.raises(al.BudgetError):
         release(source, population="visits", ledger=path)

@@ -58,7 +58,7 @@ def test_a_stream_stays_in_its_process(stream):
 def test_the_ledger_is_charged_when_the_stream_is_made(tmp_path):
     path = tmp_path / "ledger.sqlite"
     PROTOCOL.stream(label="north", ledger=al.Ledger(path, create=True), population="p")
-    assert [entry.label for entry in al.Ledger(path).entries()] == ["north"]
+    assert [entry.labels for entry in al.Ledger(path).entries()] == [("north",)]
     with pytest.raises(al.BudgetError):
         PROTOCOL.stream(label="north", ledger=path, population="p")
 
