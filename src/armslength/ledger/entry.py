@@ -82,7 +82,13 @@ class Entry:
             raise ParameterError(f"scale must be a hexadecimal float above 0, got {short_repr(self.scale)}")
         return gaussian_loss(epsilon, delta, int(squared), sigma, totals)
 
+    def differing_cost(self, other: "Entry") -> str:
+        """The first of unit, relation, ε and so on, or the protocol, in which the two entries differ; "" if they cost the same."""
+        return next((name for name in _COST if getattr(self, name) != getattr(other, name)), "")
 
+
+_COST = tuple(field.name for field in fields(Entry))
+_COST = _COST[_COST.index("unit") : _COST.index("version")]
 COLUMNS = tuple(field.name for field in fields(Entry) if field.type is str)
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from armslength.errors import ArmslengthError, ParameterError, plural, printable
 from armslength.laws import Law
-from armslength.ledger.entry import Entry, one_spelling
+from armslength.ledger.entry import Entry, ledger_entry, one_spelling
 from armslength.ledger.ledger import Ledger
 from armslength.privacy.calibration import is_private_enough
 from armslength.privacy.exact_numbers import decimal_text
@@ -188,6 +188,7 @@ def _check_ledger(sketches: Sketches, ledger: Ledger | None) -> Check:
         words = "give the ledger of the party that released the file to look for its line"
         return Check("ledger", NOT_CHECKED, words)
     noises, lines = sketches.noises, {entry.release: entry for entry in ledger.entries()}
+    costs = [ledger_entry(protocol, "") for protocol, _ in noises.releases]
     found, missing = dict[int, Entry](), set[str]()
     rows, are_released = noises.rows.tolist(), noises.are_released.tolist()
     for (release, place), row, number in zip(noises.origins.tolist(), rows, noises.numbers, strict=True):
@@ -196,8 +197,8 @@ def _check_ledger(sketches: Sketches, ledger: Ledger | None) -> Check:
             missing.add(release.hex())
             continue
         found[entry.number] = entry
-        if entry.protocol != noises.releases[number][0].fingerprint:
-            return Check("ledger", FAILS, f"line {entry.number} was charged for another protocol")
+        if other := entry.differing_cost(costs[number]):
+            return Check("ledger", FAILS, f"line {entry.number} was charged for another {other}")
         # A sum of rows may have any label.
         label = sketches.labels[row]
         if are_released[row] and entry.labels[place : place + 1] != (one_spelling(label),):

@@ -44,7 +44,55 @@ def test_a_release_must_fit(ledger, entry):
     assert (spent.epsilon, spent.delta, spent.left, spent.releases, spent.method) == (2.5, 0, 0, 3, "sum")
     with pytest.raises(al.BudgetError, match="left is epsilon 0 "):
         ledger.charge(replace(entry, epsilon="0.0001"), ["d"])
-    ledger.charge(replace(entry, population="others"), ["c"])  # who has no budget is not bounded
+
+
+def test_who_has_no_budget_where_others_have_one_is_refused(ledger, entry):
+    pilot = replace(entry, population="pilot")
+    ledger.charge(pilot, ["a"])  # nobody has a budget yet
+    ledger.set_budget("visits", 1, unit=UNIT)
+    with pytest.raises(al.BudgetError, match="'pilot' has no budget"):
+        ledger.charge(pilot, ["b"])
+    budget = ledger.set_budget("pilot", None, unit=UNIT)
+    assert budget.limit is None
+    for label in ("b", "c", "d"):
+        ledger.charge(replace(pilot, epsilon="50"), [label])
+    (spent,) = ledger.spent("pilot")
+    assert (spent.epsilon, spent.left, spent.releases) == (151, None, 4)
+    with pytest.raises(al.BudgetError, match="'visits'"):
+        ledger.charge(replace(entry, epsilon="2"), ["b"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Visits", "vis its", "\uff56isits", "visits\u2800", "visit\ufe0fs", "visit\u017f", "visits\u3164"],
+)
+def test_a_name_that_looks_like_another_is_refused(ledger, entry, name):
+    ledger.set_budget("visits", 1, unit=UNIT)
+    ledger.set_budget("pilot", None, unit=UNIT)
+    for attempt in (
+        lambda: ledger.charge(replace(entry, population=name), ["a"]),
+        lambda: ledger.set_budget(name, 5, unit=UNIT),
+    ):
+        with pytest.raises(al.BudgetError, match="differs from 'visits'"):
+            attempt()
+    ledger.set_budget("visits2", 1, unit=UNIT)
+    assert ledger.entries() == []
+
+
+def test_a_month_is_released_once_and_the_next_one_needs_no_switch(ledger, entry):
+    november, december = (replace(entry, period=month) for month in ("2026-11", "2026-12"))
+    ledger.charge(november, ["north"])
+    with pytest.raises(al.BudgetError, match="2026-11"):
+        ledger.charge(november, ["south", "north"])
+    ledger.charge(december, ["north"])
+    ledger.charge(november, ["north"], repeat=True)
+    assert [line.period for line in ledger.entries()] == ["2026-11", "2026-12", "2026-11"]
+
+
+@pytest.mark.parametrize("period", ["a b", "x" * 41, "a\nb", "e\u0301"])
+def test_a_period_is_a_short_name(ledger, entry, period):
+    with pytest.raises(al.ParameterError, match="period must"):
+        ledger.charge(replace(entry, period=period), ["a"])
 
 
 def test_tenths_add_up_exactly(ledger, entry):

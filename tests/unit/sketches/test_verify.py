@@ -44,7 +44,7 @@ def test_a_true_file_holds(path):
     assert states(verification) == dict.fromkeys(
         ("file", "matrix", "calibration", "card", "noise", "agreement", "ledger"), "holds"
     )
-    assert "charged to visits" in verification.checks[-1].words
+    assert "line 1, to visits" in verification.checks[-1].words
 
 
 def test_what_was_not_given_is_not_checked(path):
@@ -83,21 +83,44 @@ def test_another_protocol_than_agreed(path):
     assert "epsilon, scale" in failing.words
 
 
-def test_a_release_that_was_not_charged(path, tmp_path):
+def test_only_the_charged_file_is_in_the_ledger(path, tmp_path):
+    """The same protocol, rows and labels, but released without the ledger, is another file."""
     ledger = tmp_path / "ledger.sqlite"
-    other = al.Protocol(
-        al.SparseJL(input_dim=50, sketch_dim=64, sparsity=1, seed="agreed"), epsilon="0.5", unit="one patient"
+    PROTOCOL.release(X, labels=["north", "south"], ledger=al.NO_LEDGER).save(path)
+    check = al.verify(path, ledger=ledger).checks[-1]
+    assert (check.subject, check.state) == ("ledger", "fails")
+    assert "not in this ledger" in check.words
+    again = PROTOCOL.release(
+        X, labels=["north", "south"], population="visits", period="2026-12", ledger=ledger
     )
-    other.release(X, labels=["north", "south"], ledger=al.NO_LEDGER).save(path)
-    assert states(al.verify(path, ledger=ledger))["ledger"] == "fails"
-    for sketches in (
-        PROTOCOL.release(X, labels=["north", "west"], ledger=al.NO_LEDGER),
-        PROTOCOL.release(X, labels=["north", "south"], population="p", ledger=ledger)[0],
-    ):
-        sketches.save(path)
-        assert states(al.verify(path, ledger=ledger))["ledger"] == "not checked"
+    again[1].save(path)  # a part of a release is charged with it
+    check = al.verify(path, ledger=ledger).checks[-1]
+    assert check.state == "holds"
+    assert "line 2" in check.words
     with pytest.raises(al.ParameterError, match="does not exist"):
         al.verify(path, ledger=tmp_path / "none.sqlite")
+
+
+def test_every_release_in_a_file_must_be_in_the_ledger(path, tmp_path):
+    ledger, first = tmp_path / "ledger.sqlite", al.load(path)
+    second = PROTOCOL.release(X[:1], labels=["west"], population="visits", ledger=ledger)
+    uncharged = PROTOCOL.release(X[:1], labels=["east"], ledger=al.NO_LEDGER)
+    for rows, state in (
+        (al.concat([first, second]), "holds"),
+        (first[0] + second, "holds"),  # a sum may have any label
+        (al.concat([first, uncharged]), "fails"),
+        (first[0] - uncharged, "fails"),
+    ):
+        rows.save(path)
+        assert states(al.verify(path, ledger=ledger))["ledger"] == state
+
+
+def test_rows_under_other_labels_were_not_charged(path, tmp_path):
+    rows = al.load(path)
+    al.Sketches(rows.values, ["north", "west"], rows.noises, [PROTOCOL], rows.totals).save(path)
+    check = al.verify(path, ledger=tmp_path / "ledger.sqlite").checks[-1]
+    assert check.state == "fails"
+    assert "west" in check.words
 
 
 def test_an_edited_file_fails_and_nothing_else_is_said(path):
@@ -168,11 +191,6 @@ def test_a_sensitivity_that_is_not_the_matrix_s_fails(wrong, monkeypatch):
     assert module.check_matrix(PROTOCOL).state == "fails"
 
 
-def test_combined_rows_have_no_line_of_their_own(path, tmp_path):
-    (al.load(path) + al.load(path)).save(path)
-    assert states(al.verify(path, ledger=tmp_path / "ledger.sqlite"))["ledger"] == "not checked"
-
-
 def test_a_line_that_differs_is_not_that_of_the_release(tmp_path):
     path, ledger = tmp_path / "s.parquet", tmp_path / "ledger.sqlite"
     protocol = al.Protocol(al.Identity(input_dim=4), epsilon=1, delta="1e-6", noise="gaussian")
@@ -180,8 +198,8 @@ def test_a_line_that_differs_is_not_that_of_the_release(tmp_path):
     protocol.release(np.zeros((1, 4), int), labels=["a"], population="p", ledger=book).save(path)
     for change, state in (
         ("time = time", "holds"),
-        ("sensitivity_squared = '7'", "not checked"),
-        ("scale = '0x1p+3'", "not checked"),
+        ("epsilon = '0.1'", "fails"),
+        ("epsilon = '1', sensitivity_squared = '7'", "fails"),
         ("protocol = 'another'", "fails"),
     ):
         with closing(sqlite3.connect(ledger)) as connection, connection:
@@ -195,7 +213,7 @@ def test_a_population_from_elsewhere_does_not_act_on_a_terminal(path):
         connection.execute("UPDATE entries SET population = ?", ("\x1b]0;x\x07",))
     words = al.verify(path, ledger=ledger).checks[-1].words
     assert words.isprintable()
-    assert "charged to" in words
+    assert "charged in line 1" in words
 
 
 def test_rows_that_cannot_be_tested_are_said_to_be_so(path, tmp_path):
