@@ -71,7 +71,7 @@ def test_what_sqlite_notes_down_for_itself_does_no_harm(path):
             "CREATE INDEX entries_of_population ON entries (population)",
         ),
         ("CREATE TABLE more (anything)",),
-        ("CREATE INDEX more ON entries (length(label))",),
+        ("CREATE INDEX more ON labels (length(label))",),
         ("DROP INDEX entries_of_population",),
     ],
 )
@@ -95,7 +95,7 @@ def test_what_a_file_brings_along_may_call_nothing(path):
         "UPDATE entries SET law = 'gaussian', delta = '0.1', sensitivity_squared = ''",
         "UPDATE entries SET population = x'00ff' WHERE number = 1",
         "UPDATE entries SET time = '9999-12-31T23:59:59-23:59'",  # a day that UTC does not have
-        "UPDATE entries SET label = CAST(x'1b5b330aff' AS TEXT)",
+        "UPDATE labels SET label = CAST(x'1b5b330aff' AS TEXT)",
         "UPDATE budgets SET unit = x'00'",
     ],
 )
@@ -109,6 +109,7 @@ def test_lines_of_another_kind_are_damage_in_one_line(path, statement):
 @pytest.mark.parametrize("label", ["x'00ff'", "CAST(x'ff' AS TEXT)"])
 def test_labels_of_another_kind_are_damage(path, label):
     edited(path, f"UPDATE labels SET label = {label}")
+    before = path.read_bytes()
     with pytest.raises(al.CorruptFileError):
         released(path, "second")
-    assert len(al.Ledger(path).entries()) == 1
+    assert path.read_bytes() == before

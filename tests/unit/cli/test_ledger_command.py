@@ -66,9 +66,10 @@ def test_show_says_what_is_spent_and_left(charged):
     assert " month from 20" in spent.splitlines()[3]
     assert spent.splitlines()[3].split()[-6:] == ["1e-06", "2", "at", "1e-06", "1", "sum"]
     assert [line.split("  ")[-1] for line in budgets.splitlines()[2:]] == ["replaced", "in force", "in force"]
-    assert [line.split()[2:6] for line in lines.splitlines()[2:]] == [
-        ["north", "laplace", "0.5", "0"],
-        ["south", "gaussian", "0.5", "1e-06"],
+    rows = [line.split() for line in lines.splitlines()[2:]]
+    assert [[row[0], *row[2:]][:8] for row in rows] == [
+        ["1", "visits", "-", "north", "-", "laplace", "0.5", "0"],
+        ["2", "visits", "-", "south", "-", "gaussian", "0.5", "1e-06"],
     ]
     assert run("show", charged, "--population", "others").output == (
         "nothing was spent, and no budget was set\n"
@@ -89,18 +90,18 @@ def test_show_as_json(charged):
 
 def test_show_as_csv(charged):
     rows = list(csv.DictReader(io.StringIO(run("show", charged, "--format", "csv").output)))
-    assert [(row["label"], row["norm"], row["epsilon"]) for row in rows] == [
+    assert [(row["labels"], row["norm"], row["epsilon"]) for row in rows] == [
         ("north", "l1", "0.5"),
         ("south", "l1", "0.5"),
     ]
     nothing = run("show", "--format", "csv", "--population", "others").output
-    assert nothing.startswith("population,label,unit")
+    assert nothing.startswith("number,labels,population,period,file,release,unit")
     assert nothing.count("\n") == 1
 
 
 def test_a_file_from_elsewhere_cannot_write_to_the_terminal(charged):
     connection = sqlite3.connect(charged)
-    connection.execute("UPDATE entries SET label = ?", ("red \x1b[31m " + "x" * 60,))
+    connection.execute("UPDATE labels SET label = ?", ("red \x1b[31m " + "x" * 60,))
     connection.commit()
     connection.close()
     output = run("show").output

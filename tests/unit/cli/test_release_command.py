@@ -1,5 +1,6 @@
 """`armslength release`, `protocol`, `inspect` and `sum`: what users type, what they read, and what it costs."""
 
+import hashlib
 import json
 import os
 import re
@@ -38,7 +39,9 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "hospitals.txt").write_text("north\nsouth\n\neast\n", encoding="utf-8")
     made = run(*NEW, "-o", "protocol.json")
     assert made.exit_code == 0, made.output
-    al.Ledger("ledger.sqlite", create=True).set_budget("staff", 1, unit="one nurse")
+    ledger = al.Ledger("ledger.sqlite", create=True)
+    ledger.set_budget("staff", 1, unit="one nurse")
+    ledger.set_budget("visits-2026", None, unit="one patient")
     return tmp_path
 
 
@@ -239,12 +242,63 @@ def test_a_csv_without_a_header_does_not_show_its_first_line(folder):
     assert "zq-secret-zq" not in done.output
 
 
-def test_a_population_without_a_budget_is_told(folder):
-    del folder
-    assert "no budget is set for 'visits-2026'" in run(*RELEASE, *GROUPS, "--dry-run").output
+def test_what_is_left_of_a_budget_is_printed(folder):
+    assert "budget no limit" in run(*RELEASE, *GROUPS, "--dry-run").output
+    assert (
+        "no budget is set"
+        in run(*RELEASE, *GROUPS, "--dry-run", "--ledger", folder / "new.sqlite", "--new-ledger").output
+    )
     run("ledger", "budget", "--population", "visits-2026", "--epsilon", 3, "--unit", "one patient")
     assert "left now: 3" in run(*RELEASE, *GROUPS, "--dry-run").output
     assert "left now: 2" in run(*RELEASE, *GROUPS).output
+
+
+@pytest.mark.parametrize("population", ["visits-2027", "Visits-2026", "visits- 2026"])
+def test_a_population_without_a_budget_where_others_have_one_is_refused(folder, population):
+    lines = al.Ledger("ledger.sqlite").entries()
+    refused = run(*RELEASE, *GROUPS, "--population", population)
+    assert refused.exit_code == 4
+    assert not (folder / "sketches.parquet").exists()
+    assert al.Ledger("ledger.sqlite").entries() == lines
+    assert (
+        run(
+            "ledger", "budget", "--population", "visits-2027", "--unit", "one patient", "--no-limit"
+        ).exit_code
+        == 0
+    )
+    assert (run(*RELEASE, *GROUPS, "--population", population).exit_code == 0) == (
+        population == "visits-2027"
+    )
+
+
+def test_a_file_and_its_line_know_each_other(folder):
+    done = run(*RELEASE, *GROUPS, "--period", "2026-11")
+    assert done.exit_code == 0, done.output
+    digest = hashlib.sha256((folder / "sketches.parquet").read_bytes()).hexdigest()
+    assert digest in done.output
+    assert "line 1" in done.output
+    (entry,) = al.Ledger("ledger.sqlite").entries()
+    assert (entry.file, entry.labels, entry.period) == (
+        "sketches.parquet",
+        ("north", "south", "east"),
+        "2026-11",
+    )
+    uncharged = ("--no-ledger", "--population", "", "-o", "other.parquet")
+    assert run(*RELEASE, *GROUPS, *uncharged).exit_code == 0
+    for file, words, code in (
+        ("sketches.parquet", "charged in line 1", 0),
+        ("other.parquet", "not in this ledger", 5),
+    ):
+        verified = run("verify", file, "--ledger", "ledger.sqlite")
+        assert words in verified.output
+        assert verified.exit_code == code
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_monthly_job_needs_no_switch_and_a_month_is_released_once():
+    for month, code in (("2026-11", 0), ("2026-12", 0), ("2026-11", 4), ("2026 11", 2)):
+        done = run(*RELEASE, *GROUPS, "--period", month, "--overwrite")
+        assert done.exit_code == code, done.output
 
 
 @pytest.mark.usefixtures("folder")
@@ -379,7 +433,7 @@ def test_inspect_shows_rows_and_guarantee_in_three_forms():
 @pytest.mark.usefixtures("folder")
 def test_sums_of_rows_and_of_files():
     run(*RELEASE, *GROUPS)
-    run(*RELEASE, *GROUPS, "--population", "visits-2027", "-o", "second.parquet")
+    run(*RELEASE, *GROUPS, "--population", "visits-2027", "--no-ledger", "-o", "second.parquet")
     first, second = al.load("sketches.parquet"), al.load("second.parquet")
     assert run("sum", "sketches.parquet", "--label", "all", "-o", "all.parquet").exit_code == 0
     added = al.load("all.parquet")

@@ -189,7 +189,7 @@ def test_budgets_of_several_spans_hold_together(ledger, entry, set_clock):
     ledger.charge(entry, ["b"])
     with pytest.raises(
         al.BudgetError,
-        match=r"each month\), .* left is epsilon 0 .* until 2026-02-01T00:00:00\+00:00; .*wait",
+        match=r"per month\), .* left is epsilon 0 .* until 2026-02-01T00:00:00\+00:00; .*wait",
     ):
         ledger.charge(entry, ["c"])
     set_clock("2026-02-01 00:00:00")

@@ -171,7 +171,7 @@ def test_a_journal_left_by_a_dead_process_is_undone(tmp_path, entry, read_only):
         connection.execute("PRAGMA cache_spill = 1")
         connection.execute("BEGIN IMMEDIATE")
         for number in range(3000):
-            connection.execute("INSERT INTO labels VALUES ('visits', ?)", (f"lost {number}" * 10,))
+            connection.execute("INSERT INTO labels VALUES (1, ?, ?)", (number + 1, f"lost {number}" * 10))
         os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)
     assert Path(f"{path}-journal").exists()

@@ -89,7 +89,7 @@ def test_the_ledger_is_charged_like_a_release(tmp_path):
     (entry,) = ledger.entries("v")
     assert (entry.epsilon, entry.delta, entry.law, entry.radius) == ("0.2", "0", "laplace", "2")
     assert entry.scale == (10.0).hex()
-    with pytest.raises(al.BudgetError, match="labels must be new"):
+    with pytest.raises(al.BudgetError, match="released before"):
         al.contribution_quantiles(source, epsilon="0.2", **known)
     with pytest.raises(al.BudgetError):
         al.contribution_quantiles(source, epsilon="0.4", repeat=True, **known)
