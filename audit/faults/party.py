@@ -168,7 +168,7 @@ class Party:
         with closing(sqlite3.connect(path)) as connection:
             (state,) = connection.execute("PRAGMA integrity_check").fetchone()
             labels = connection.execute("SELECT count(*) FROM labels").fetchone()[0]
-        if state != "ok" or labels != 2 * bool(entries):
+        if state != "ok" or labels != 2 * len(entries):
             raise sqlite3.DatabaseError(f"integrity {state}, {labels} labels of {len(entries)} lines")
         return len(entries)
 

@@ -39,8 +39,8 @@ def _file() -> Path:
     path = folder() / "seed.sqlite"
     nothing = np.zeros((1, 6), dtype=int)
     ledger = al.Ledger(path, create=True)
-    ledger.set_budget("p", 100, "0.001", unit="one patient")
-    ledger.set_budget("p", 50, "0.001", unit="one patient", per="month")
+    ledger.set_budget("visits", 100, "0.001", unit="one patient")
+    ledger.set_budget("visits", 50, "0.001", unit="one patient", per="month")
     gaussian = al.Protocol(
         al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"),
         epsilon=1,
@@ -50,7 +50,7 @@ def _file() -> Path:
         contribution=2,
     )
     for number, protocol in enumerate((_protocol(), gaussian)):
-        protocol.release(nothing, ledger=ledger, labels=[f"row {number}"], population="p")
+        protocol.release(nothing, ledger=ledger, labels=[f"row {number}"], population="visits")
     return path
 
 
@@ -70,7 +70,7 @@ def _asked(path: Path) -> str:
     ledger.budgets(past=True)
     ledger.spent(past=True)
     try:
-        _protocol().release(np.zeros((1, 6), dtype=int), ledger=ledger, labels=["new"], population="p")
+        _protocol().release(np.zeros((1, 6), dtype=int), ledger=ledger, labels=["new"], population="visits")
     except al.BudgetError:
         return "accepted, full"
     after = al.Ledger(path, read_only=True).entries()

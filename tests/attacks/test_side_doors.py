@@ -128,32 +128,29 @@ def test_a_ledger_that_counts_is_seen(monkeypatch):
     monkeypatch.setattr(
         ledger,
         "write_entry",
-        lambda connection, entry, labels: write(
-            connection, replace(entry, version=f"{sum(counts):08}"), labels
-        ),
+        lambda connection, entry: write(connection, replace(entry, version=f"{sum(counts):08}")),
     )
     assert open_doors(PAIRS["nothing, and much"]) == ["every row of the ledger"]
 
 
 def test_noise_ids_are_random_bytes_and_nothing_else(monkeypatch, tmp_path):
-    # the comparison leaves them out: so they must be what `secrets` gave, to the last bit
-    given = [secrets.token_bytes(48) for _ in range(2)]
-    drawn = iter([b"first key", given[0], b"second key", given[1]])  # each release draws a key, then its ids
-    source = SimpleNamespace(token_bytes=lambda count: next(drawn).ljust(count)[:count])
-    monkeypatch.setattr(release, "secrets", source)
+    # the comparison leaves them out: so they must be what `secrets` gave, to the last bit, and the number of the row
+    given = [secrets.token_bytes(12) for _ in range(2)]
+    drawn = iter(given)
+    monkeypatch.setattr(ledger, "secrets", SimpleNamespace(token_bytes=lambda _: next(drawn)))
     for number, events in enumerate(PAIRS["nothing, and much"]):
         folder = tmp_path / str(number) / "party"
         folder.mkdir(parents=True)
         doors_of(events, folder)
         released = al.load(folder / "sketches.parquet").noises
-        assert released.ids.tobytes() == given[number]
+        assert released.ids.tobytes() == b"".join(given[number] + bytes([0, 0, 0, row]) for row in range(3))
 
 
 def test_with_equal_noise_ids_and_values_the_files_are_equal_to_the_last_byte(monkeypatch, tmp_path):
     # what the mechanism gives is made equal for both tables: whatever else reached the file would show
     values = np.arange(3 * 64).reshape(3, 64)
     monkeypatch.setattr(release, "noised", lambda *_: (values.copy(), np.array([1, 2, 3]), None))
-    monkeypatch.setattr(release, "secrets", SimpleNamespace(token_bytes=bytes))
+    monkeypatch.setattr(ledger, "secrets", SimpleNamespace(token_bytes=bytes))
     written = []
     for number, events in enumerate(PAIRS["nothing, and much"]):
         folder = tmp_path / str(number) / "party"
