@@ -8,7 +8,7 @@ import numpy as np
 from armslength.errors import plural
 from armslength.privacy.exact_numbers import decimal_text, weakness
 from armslength.reporting.markup import asset, escaped, fill, some_names
-from armslength.sketches.card import odds_in_words, release_card
+from armslength.sketches.card import delta_in_words, limit_in_words, release_card, whether
 from armslength.sketches.sketches import Sketches
 
 _MOST_NAMES = 12
@@ -53,13 +53,15 @@ def statement(sketches: Sketches) -> str:
     delta = max(protocol.released_delta for protocol in protocols)
     units = sorted({protocol.unit or "one unit of protection" for protocol in protocols})
     unit = " or ".join(map(escaped, units))
-    is_added = all(protocol.relation == "add_remove" for protocol in protocols)
+    relations = {protocol.relation for protocol in protocols}
+    change = "For the change of the data that its card states"  # adding or removing is not replacing
+    if len(relations) == 1:
+        change = whether(unit, relations.pop())
     weak = weakness(epsilon, delta)
     fields = {
+        "limit": limit_in_words(change, "a release", epsilon, delta) + delta_in_words(epsilon, delta),
         "epsilon": _short(epsilon),
-        "odds": odds_in_words(epsilon),
-        "change": f"whether {unit} is in the data or not" if is_added else f"whatever the data of {unit} is",
-        "exception": f", except with a probability of at most {float(delta):.3g}" if delta else "",
+        "delta": " δ adds up as well." if delta else "",
         "warning": f" <strong>{escaped(weak)}</strong>" if weak else "",
         "exempt": " None of this holds for the parties in the clear." if any(in_clear) else "",
         "spent": _spent(sketches, epsilon),

@@ -7,6 +7,7 @@ conditions from `hypotheses`; tests compare them with theorem 1 in docs/privacy.
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from typing import Any
 
@@ -207,7 +208,10 @@ def _radius(protocol: Protocol, source: str) -> str:
     if protocol.margins is not None:
         moves += f", and all margins together by at most {protocol.margin_sensitivity}"
     if source == "events":
-        return f"{_counting(protocol)}; the software enforces that. The table's identifiers decide who is one person. So {moves}."
+        return (
+            f"{_counting(protocol)}; the software enforces that. The table's identifiers decide who is one person, and the party promises "
+            f"that one person's rows in it do not depend on another's. So {moves}."
+        )
     promise = f"The party promises that {moves}; the software cannot check it"
     if source == "unknown" and protocol.contribution is not None:
         return f"{promise}, except for an event table, where it enforces a limit. There, {_in_a_sentence(_counting(protocol))}."
@@ -268,26 +272,70 @@ def _event_grid(protocol: Protocol, step: str) -> str:
 
 
 def _largest_change_in_odds(protocol: Protocol) -> str:
-    delta = protocol.released_delta
-    unit, is_add_remove = _unit(protocol), protocol.relation == "add_remove"
-    both = f"Whether {unit} is in the data or not" if is_add_remove else f"Whatever the data of {unit} is"
-    weak = weakness(protocol.epsilon, delta)
+    epsilon, delta, unit = protocol.epsilon, protocol.released_delta, _unit(protocol)
+    known = weak = ""
+    if protocol.relation == "add_remove":  # one unit's data for another: two steps
+        more = f", and δ {_rounded_up(1 + _exp(epsilon))} times" if delta else ""
+        known = f" For somebody who knows that {unit} is in the data, and asks what that data is, ε counts twice{more}."
+    if weakness(epsilon, delta):
+        weak = f" {weakness(epsilon, delta)}"
     return (
-        f"{both}, no result of the release becomes more than {odds_in_words(protocol.epsilon)} times as likely or as unlikely{_exception(delta)}. "
-        f"That number is e^ε, with ε = {decimal_text(protocol.epsilon)}. It holds for all rows of the release together, and for everything "
-        "that is ever computed from them. It holds even against somebody who knows everything else, including the settings and the "
-        f"public matrix.{' ' * bool(weak)}{weak}"
+        f"{limit_in_words(whether(unit, protocol.relation), 'the release', epsilon, delta)}{delta_in_words(epsilon, delta)} This holds for all rows of the release together, and for "
+        "everything that is ever computed from them alone, even by somebody who knows everybody else's data, the settings and the public "
+        f"matrix.{known}{weak}"
     )
 
 
-def _exception(delta: Fraction) -> str:
-    return "" if delta == 0 else f", except with a probability of at most δ = {decimal_text(delta)}"
+def whether(unit: str, relation: str) -> str:
+    """The two cases that the guarantee compares."""
+    return (
+        f"Whether {unit} is in the data or not"
+        if relation == "add_remove"
+        else f"Whatever the data of {unit} is"
+    )
 
 
-def odds_in_words(epsilon: Fraction) -> str:
-    """e^ε as a number that says something."""
-    exact = float(epsilon)
-    return f"{math.exp(exact):.3g}" if exact < 20 else "an astronomical number of"
+def limit_in_words(change: str, results: str, epsilon: Fraction, delta: Fraction) -> str:
+    """What ε and δ say of all results: P(S) ≤ e^ε·P'(S) + δ for every set S of them, in both directions."""
+    if delta:
+        return (
+            f"{change}, the probability p of anything that {results} can show becomes at most e^ε·p + δ, with ε = {decimal_text(epsilon)} "
+            f"and δ = {decimal_text(delta)}."
+        )
+    limit = (
+        f"no result of {results} becomes more than {odds_in_words(epsilon)} times as likely or as unlikely"
+    )
+    return f"{change}, {limit}. That number is e^ε, rounded up, with ε = {decimal_text(epsilon)}."
+
+
+def delta_in_words(epsilon: Fraction, delta: Fraction) -> str:
+    """What δ is not, and how likely larger changes are; empty without a δ.
+
+    Guarantee: results whose two probabilities differ by more than a factor of 2e^ε have a probability of at most (2 + e^−ε)·δ ≤ 3δ.
+    Reference: docs/privacy.md, what δ means.
+    """
+    if not delta:
+        return ""
+    return (
+        f" δ is not the probability of a failure: results that become more than {odds_in_words(epsilon)} times (e^ε) as likely or as "
+        f"unlikely can occur more often than that. Those beyond {odds_in_words(epsilon, 2)} times have together a probability of at most 3δ."
+    )
+
+
+def odds_in_words(epsilon: Fraction, times: int = 1) -> str:
+    """e^ε, or a multiple, as a number that says something."""
+    return _rounded_up(times * _exp(epsilon))
+
+
+def _exp(epsilon: Fraction) -> float:
+    """e^ε, never too small; infinity if it is too large for a float."""
+    return math.exp(epsilon) * (1 + 2**-40) if epsilon < 700 else math.inf
+
+
+def _rounded_up(number: float) -> str:
+    """Three digits, never less than the number."""
+    digits = Context(prec=3, rounding=ROUND_CEILING).create_decimal_from_float(number)
+    return f"{digits:,f}" if digits < 10**9 else "an astronomical number of"
 
 
 def _contents(protocol: Protocol, source: str) -> str:
@@ -327,12 +375,12 @@ def _margins(protocol: Protocol, margins: Margins, law: Law) -> str:
     return (
         "Margins are numbers of people. For each row: how many people were counted, and how many of them have an item in each of these public item "
         f"groups: {_shortened(names)}{others}. Every number has secret noise of its own. The number of people "
-        f"{having} is right to about ±{_margin_of_error(law):,}, 19 times out of 20. So is every other number, in small rows as in large ones. "
+        f"{having} is right to about ±{_margin_of_error(law):,}, 19 times out of 20. So is each other number, in small rows as in large ones. "
         f"At most {_item_groups(protocol)} of each person count: people who have more are missing from some of the numbers. "
         "Anybody can learn how common an item group is in a row, as exactly as that; this is what margins are for. "
         f"What is promised to the people in the data: {unit} changes the numbers of at most {_item_groups(protocol)}, and the number of people of {rows}, "
-        f"each by 1, and the noise hides that.{twice} Whatever the data of {unit} is, no margins become more than {odds_in_words(share)} times as likely or as "
-        f"unlikely{_exception(protocol.margin_delta)}. That number is e^{decimal_text(share)}, with the part of ε that margins take. It is not in addition to ε."
+        f"each by 1, and the noise hides that.{twice} "
+        f"{limit_in_words(whether(unit, protocol.relation), 'the margins', share, protocol.margin_delta)} This part of ε is not in addition."
     )
 
 
@@ -360,7 +408,7 @@ def _shortened(names: Sequence[str]) -> str:
 
 
 def _mechanism(protocol: Protocol) -> str:
-    site, rule = "to every integer", "the Laplace mechanism: at least sensitivity/ε"
+    site, rule = "to every integer", "the Laplace mechanism: at least sensitivity/ε, in exact fractions"
     if protocol.noise_site == "input":
         site = "to every integer that goes into the last step of the projection"
     if protocol.noise == "gaussian":
@@ -368,30 +416,31 @@ def _mechanism(protocol: Protocol) -> str:
     return (
         f"{_LAWS[protocol.noise]} of scale {protocol.law.scale:g} is added {site}. The noise is drawn exactly, from a "
         "cipher with a fresh key of the operating system; no seed can repeat it. Its scale was computed from the public settings "
-        f"alone, in exact arithmetic, by {rule}. Rounding always goes toward more noise."
+        f"alone, by {rule}. Rounding always goes toward more noise."
     )
 
 
 def _sum_over_releases(protocol: Protocol) -> str:
     delta = "" if protocol.released_delta == 0 else " δ adds up in the same way."
     return (
-        f"Somebody whose data is in one such release has spent ε = {decimal_text(protocol.epsilon)}. In two releases, at one party or at two, "
-        f"it is {decimal_text(2 * protocol.epsilon)}.{delta} A party adds up its own releases in its ledger (armslength ledger). Nobody can "
-        "add them up across parties: if the same people can be in the data of several parties, the sum over those parties counts. "
+        f"One such release costs {_unit(protocol)} at most ε = {decimal_text(protocol.epsilon)}; two of them, at one party or at two, at most "
+        f"{decimal_text(2 * protocol.epsilon)}.{delta} A party adds up its own releases in its ledger (armslength ledger). Nobody adds them "
+        "up across parties unless they arrange it: if the same people can be in the data of several parties, the sum over those parties counts. "
         "Comparing, searching and plotting cost nothing more."
     )
 
 
 _NOT_PROMISED = (
     "What is true of large groups stays visible; that is the purpose. So somebody's habits may be inferred from groups they belong to, "
-    "whether or not they took part. The time that a release took, and error messages shown to the data holder, are not covered. No file "
-    "can prove that a party added the noise and released the data that it says. Implausible values are flagged, and that is all."
+    "whether or not they took part. Where several who are protected go together, such as relatives, ε counts once for each of them, and a δ "
+    "more often. The time that a release took, and error messages shown to the data holder, are not covered. No file can prove that a party "
+    "added the noise, kept it secret, and released the data that it says. Implausible values are flagged, and that is all."
 )
 
 
 def _verification(protocol: Protocol) -> str:
     return (
-        "Run armslength verify FILE --protocol PROTOCOL. It recomputes everything that is public: the matrix, the sensitivity, the "
-        "scale and this card. It also shows whether the file was edited, except by a forger, who can recompute the digests. "
+        "Run armslength verify FILE --protocol PROTOCOL. It rechecks what is public: columns of the matrix, the sensitivity, whether the "
+        "scale is enough, and this card. It finds damage and careless edits. A forger can recompute the digests. "
         f"The fingerprint of the protocol is {protocol.fingerprint}."
     )

@@ -1,14 +1,17 @@
 """The release card: facts that are those of the protocol, words that an officer can read, and nothing of the data."""
 
 import json
+import math
 import re
 
+import mpmath
 import numpy as np
 import pytest
 
 import armslength as al
 from armslength.files import canonical_json
 from armslength.sketches.card import check_card, guarantee_in_words, officer_page, release_card, release_facts
+from exact_laws import pmf
 from golden.write_files import protocols
 
 PROTOCOLS = protocols()
@@ -132,7 +135,7 @@ def test_the_page_says_what_an_officer_asks():
     assert "1.65 times" in page["What anybody can learn at most"]  # e^0.5
     assert "δ" not in page["What anybody can learn at most"]
     assert "0.1 of ε" in page["What was released"]
-    assert "it is 1." in page["What adds up"]
+    assert "at most 1." in page["What adds up"]
     assert LAPLACE.fingerprint in page["How to check this"]
     assert "the software enforces that" in page["What must be true for this to hold"]
     page = dict(officer_page(GAUSSIAN, "rows"))
@@ -211,3 +214,78 @@ def test_a_card_names_edges_categories_and_item_weights():
         assert words in contents
     assert "c19 and 980 more, or other" in contents
     assert f"SHA-256 {protocol.item_weights}" in contents
+
+
+NUMBER = r"(\d[\d,.]*\d|\d)"
+
+
+def probabilities(protocol, moved):
+    """Of every integer that a release of one number can be: under an input, and under one that differs by `moved`."""
+    reach = int(40 * protocol.law.scale) + 3
+    n = np.arange(-reach, reach + moved)
+    return pmf(protocol.law, n), pmf(protocol.law, n - moved)
+
+
+def excess(p, q, factor):
+    """The largest P(S) − factor·P'(S) over all sets S of results."""
+    return float(np.maximum(p - factor * q, 0).sum())
+
+
+def beyond(p, q, factor):
+    """The probability of results that are more than `factor` times as likely or as unlikely in the other case."""
+    return float(p[(p > factor * q) | (q > factor * p)].sum())
+
+
+def worst(epsilon, delta):
+    """(ε, δ)-private laws of four results, the first two of them as often beyond 2e^ε as can be."""
+    rare = np.array([2 * delta, delta / math.exp(epsilon) * (1 - 1e-9)])
+    p, q = np.append(rare, [0.5, 0.5 - rare.sum()]), np.append(rare[::-1], [0.5, 0.5 - rare.sum()])
+    assert max(excess(p, q, math.exp(epsilon)), excess(q, p, math.exp(epsilon))) <= delta * (1 + 1e-6)
+    return p, q
+
+
+def rare_changes(text):
+    """(factor, multiple of δ) of every statement that changes beyond a factor are that improbable."""
+    found = re.findall(rf"{NUMBER} times(?:\D|\d\.\d)*?a probability of at most (\d*)δ", text)
+    return [(float(factor.replace(",", "")), int(times or 1)) for factor, times in found]
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", "0.5", "1", "3", "5"])
+@pytest.mark.parametrize("delta", ["0.001", "0.000001"])
+@pytest.mark.parametrize("radius", [1, 3])
+def test_what_the_card_says_of_delta_is_true_of_the_exact_noise(epsilon, delta, radius):
+    protocol = al.Protocol(
+        al.Identity(input_dim=1), epsilon=epsilon, delta=delta, noise="gaussian", radius=radius
+    )
+    exact, small = float(epsilon), float(delta)
+    text = dict(officer_page(protocol, "rows"))["What anybody can learn at most"]
+    p, q = probabilities(protocol, radius)
+    ((factor, times),) = rare_changes(text)
+    assert beyond(p, q, factor) <= times * small
+    for first, second in ((p, q), (q, p)):
+        assert excess(first, second, math.exp(exact)) <= small * (1 + 1e-9)
+    assert factor >= 2 * math.exp(exact)
+    assert (times - 1) * small < beyond(*worst(exact, small), 2 * math.exp(exact)) <= times * small
+    # One unit's data for another's: two steps.
+    (more,) = re.findall(rf"ε counts twice, and δ {NUMBER} times", text)
+    p, q = probabilities(protocol, 2 * radius)
+    changed = excess(p, q, math.exp(2 * exact))
+    assert changed <= float(more) * small
+    assert changed > 0.9 * small or exact > 1
+
+
+def test_delta_is_not_the_probability_of_a_larger_change():
+    protocol = al.Protocol(al.Identity(input_dim=1), epsilon=1, delta="1e-6", noise="gaussian", radius=9)
+    p, q = probabilities(protocol, 9)
+    old = "no result becomes more than 2.72 times as likely or as unlikely, except with a probability of at most δ = 0.000001"
+    ((factor, times),) = rare_changes(old)
+    assert beyond(p, q, factor) > 20 * times * 1e-6
+
+
+@pytest.mark.parametrize("epsilon", ["1e-9", "0.1", "0.5", "1", "2", "5", "8", "10", "20"])
+def test_the_largest_factor_is_rounded_up(epsilon):
+    protocol = al.Protocol(al.Identity(input_dim=1), epsilon=epsilon)
+    text = dict(officer_page(protocol, "rows"))["What anybody can learn at most"]
+    (factor,) = re.findall(rf"more than {NUMBER} times", text)
+    with mpmath.workdps(30):
+        assert mpmath.exp(epsilon) <= float(factor.replace(",", "")) <= 1.011 * mpmath.exp(epsilon)
