@@ -64,7 +64,10 @@ or of files in a folder; csv and json are written while they are computed.
     ["distance", "squared-distance", "inner-product", "cosine"],
     "What to estimate. Inner products and cosines have approximate intervals.",
 )
-@flag("--fdr", "Of the pairs told apart, 5% are wrong on average at a level of 0.95: false discovery rate.")
+@flag(
+    "--fdr",
+    "Of the pairs told apart, at most 5% are wrong on average at a level of 0.95: false discovery rate.",
+)
 @flag("--simultaneous", "All intervals hold together at the level, not each by itself.")
 @option("--against", "Only this party against all others.", metavar="LABEL")
 @option("--top", "Only the N pairs of the smallest values, smallest first.", type=int, metavar="N")
@@ -129,7 +132,7 @@ def _write_table(
     sides: "tuple[al.Sketches | al.Collection, ...]",
     metadata: dict[str, str],
 ) -> tuple[list[str], str] | None:
-    """Prints all pairs; returns the one that is surely farthest apart, if one is, and how far that surely is."""
+    """Prints all pairs; returns the one whose interval ends farthest from 0, if one does, and that end in words."""
     columns = [
         *(
             # The labels of a collection are not known before.
@@ -192,7 +195,7 @@ def _echo_farthest(
         text = "too few people to say in what"
     except al.ArmslengthError:  # there are no margins, or two parties of one name
         return
-    farthest = f"Surely farthest of these: {pair[0]} and {pair[1]}, {distance}"
+    farthest = f"Clearest difference of these: {pair[0]} and {pair[1]}, {distance}"
     click.echo(f"{farthest}; {text}: armslength explain {shlex.join((*files, *pair))}")
 
 
@@ -246,8 +249,8 @@ Examples:
   armslength cluster wards/                                    all files of a folder
 
 A group is supported if its two parts are closer to each other than the group is to any cluster beside it, by more than noise, the
-projection and the totals could explain. That is about the people in the data, not about the populations behind them. A question
-mark marks merges that are not supported: there the tree is only a description.
+projection and the totals could explain. That is about the people in the data, unless --beyond-chance asks about the populations
+behind them. A question mark marks merges that are not supported: there the tree is only a description.
 
 A tree has at most 5,000 leaves, and support is claimed for at most 2,000. For more rows, use scikit-learn on the values of the sketches: docs/guides/collections.md.
 """

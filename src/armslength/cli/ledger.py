@@ -71,7 +71,7 @@ def ledger() -> None:
     """Show what was spent, and set budgets.
 
     A ledger is one SQLite file (ledger.sqlite in the current folder, if none is named). Every release writes a line to it first,
-    and is refused if a budget of its population does not allow it. The lines hold public parameters only.
+    and is refused if a budget of its population does not allow it. The lines hold settings and names, and nothing from the data.
     """
 
 

@@ -20,7 +20,7 @@ VERBS = {
     "verify": "Recheck a sketch file that you received.",
     "compare": "Distances between all parties, with error bars.",
     "nearest": "Find the nearest parties of each party.",
-    "cluster": "Group the parties; says which groups are certain.",
+    "cluster": "Group the parties; says which groups are supported.",
     "alike": "Decide whether two parties are alike.",
     "explain": "Say in what two parties differ.",
     "outliers": "Find the parties that are unlike the rest.",

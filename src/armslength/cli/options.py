@@ -175,7 +175,9 @@ BY = choice(
     "size: counts as they are. shape: shares of each party's total, if the protocol releases totals.",
 )
 METHOD = choice(
-    "--method", ["asymptotic", "guaranteed"], "guaranteed: holds for all data, and is several times wider."
+    "--method",
+    ["asymptotic", "guaranteed"],
+    "asymptotic: for differences spread over many items. guaranteed: holds for all data, and is several times wider.",
 )
 RELATION = choice(
     "--relation", ["add_remove", "replace"], "Whether a person is added or removed, or replaced."

@@ -53,8 +53,8 @@ def inspect(files: tuple[str, ...], output_format: str) -> None:
     """Show what sketch files hold: rows, sizes, protocols, and the guarantee in words.
 
     With a folder, all files are shown as one collection: files and row counts, not each row. Rows are flagged as implausible if
-    the noise that their protocol declares would hardly ever give such numbers (one call in 10^9). Everything here is public:
-    a sketch file holds no count of people without noise, no hash of data and no time.
+    the noise that their protocol declares would hardly ever give such numbers (one call in 10^9). Unless rows are in the clear,
+    everything here is public: the file holds no count of people without noise, no hash of data and no time.
     """
     if any(Path(name).is_dir() for name in files):
         click.echo(_collection_listing(files, output_format))
@@ -175,7 +175,7 @@ def _page(name: str, sketches: "al.Sketches", document: dict[str, Any]) -> str:
         if row["implausible"]
     ]
     if flagged:
-        meaning = "These rows were not released as their protocol says. Their own distances mean nothing; distances between the others are not affected."
+        meaning = "Do not rely on distances of these rows; distances between the others are not affected."
         lines += ["", *at_most(_MOST_FLAGGED, flagged, "row"), "", paragraph(meaning)]
     return "\n".join(lines)
 
@@ -272,10 +272,11 @@ Examples:
 @option("--ledger", "The ledger of the party that released them: it has a line for each.", type=EXISTING_FILE)
 @TABLE_OR_JSON
 def verify(files: tuple[str, ...], protocol_file: str | None, ledger: str | None, output_format: str) -> None:
-    """Recheck sketch files that you received: was anything edited, and is the noise enough for the guarantee?
+    """Recheck sketch files that you received: are they whole, and is the declared noise enough for the guarantee?
 
-    It recomputes the digests of all rows, columns of the matrix, sensitivity, noise scale, guarantee and release card, and flags
-    rows whose numbers are implausible for the declared noise. No file can prove that the noise was really added.
+    It recomputes the digests of all rows, columns of the matrix, sensitivity, guarantee and release card, and flags rows whose
+    numbers are implausible for the declared noise. A forger can recompute the digests. No file can prove that the noise was really
+    added, or kept secret.
 
     Exit code 5: something failed.
     """

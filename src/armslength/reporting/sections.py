@@ -88,7 +88,7 @@ def _map(findings: Findings) -> str:
     plane, drawing, heading = findings.plane, map_svg(findings), "The parties as a map"
     if plane is None or not drawing:
         return section("map", heading, "<p>There is no map: the noise is larger than all distances.</p>")
-    negative = f" Negative eigenvalues, which only noise can cause, add up to {percent(plane.against)} of the others and are left out."
+    negative = f" Negative eigenvalues, which true distances do not have, add up to {percent(plane.against)} of the others and are left out."
     overlapping = "Names that would overlap appear under the pointer."
     many = "With so many parties, names appear under the pointer, and names and ellipses for the highlighted party."
     fields = {
@@ -190,7 +190,7 @@ def _differs_note(findings: Findings, reasons: Reasons) -> str:
     )
     return (
         f"Points: how many more or fewer of every 100 people were counted with an item of the group. Intervals hold at {level_text(findings.level)}, "
-        f"{chance}{family}. Dashed: no difference found, because there is none or because noise hides it.{groups}"
+        f"{chance}{family}. Dashed: no difference found, which does not mean that there is none.{groups}"
     )
 
 

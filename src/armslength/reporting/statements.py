@@ -53,7 +53,7 @@ def lead(findings: Findings) -> str:
     source = (
         "Estimated from sketches, not all of them private."
         if any(findings.in_clear)
-        else "Estimated from differentially private sketches; nobody shared a record."
+        else "Estimated from differentially private sketches alone."
     )
     question = {
         ("size", False): f"How far apart are {count:,} populations, size and mix together?",
@@ -73,11 +73,7 @@ def _verdict(findings: Findings) -> str:
     if total == 1:
         if resolved:
             return "The two differ."
-        return (
-            "The two are alike."
-            if findings.is_alike[0, 1]
-            else "That cannot be said: noise and chance hide it."
-        )
+        return "The two are alike." if findings.is_alike[0, 1] else "That cannot be said."
     if resolved == total:
         return f"All {total:,} pairs differ."
     alike = int((findings.is_alike & ~findings.resolved)[findings.pairs].sum())
@@ -113,13 +109,13 @@ def limits(findings: Findings, sketches: Sketches) -> list[str]:
     items = math.ceil((8 if findings.simultaneous else 4) * math.sqrt(width))
     many_pairs = findings.simultaneous and len(findings.pairs[0]) > _MEASURED_PAIRS
     claims = [
-        "<strong>Not resolved is not the same as alike.</strong> Such a pair may be equal or not; the noise hides it.",
+        "<strong>Not resolved is not the same as alike.</strong> Such a pair may be equal or not.",
         _SIZES if findings.by == "size" else _POPULATIONS if findings.beyond_chance else _COUNTS,
         "<strong>Nothing about a single person</strong>, and no cause: nothing here says why two populations differ.",
         (
             f"<strong>Intervals are for differences spread over many items</strong>: about {items:,} or more of similar size "
             f"for sketches of {width:,} numbers{', and more for so many pairs' if many_pairs else ''}. They include the noise "
-            "and the public random projection, but no error in the data."
+            "and the public random projection, but no error in the data, nor what its limits leave out."
         ),
     ]
     if not findings.simultaneous:
@@ -159,14 +155,14 @@ def _remedy(findings: Findings) -> str:
     ]
     would = " or ".join(filter(None, offers))
     if not would:
-        return f"Most of the uncertainty is {cause}. They may truly be alike: even ten times as much data would not tell most of them apart."
+        return f"Most of the uncertainty is {cause}. They may truly be alike: neither ten times the ε nor ten times the people would tell most of them apart."
     return f"Most of the uncertainty is {cause}. About {would} would settle most of them, if they differ as they seem to."
 
 
 def _extremes(findings: Findings, *, closest: bool) -> Statement:
-    """The pairs that are surely the closest or the farthest."""
+    """The pairs whose intervals end closest to 0, or farthest from it."""
     pairs = findings.surest_pairs(MOST_PAIRS_LISTED, is_closest=closest)
-    heading = "Most alike" if closest else "Surely farthest apart"
+    heading = "Most alike" if closest else "Clearest differences"
     if not pairs:
         reason = "No two parties are surely alike." if closest else "Not known: no pair is told apart."
         return Statement(False, heading, reason)

@@ -1,4 +1,4 @@
-"""Rechecks a sketch file: recomputes everything that is public about it, and compares."""
+"""Rechecks a sketch file: recomputes what is public about it, and compares."""
 
 import os
 import secrets
@@ -86,11 +86,11 @@ def verify(
     limit: int = DEFAULT_LIMIT,
     max_work: int | None = DEFAULT_WORK,
 ) -> Verification:
-    """Recomputes everything that is public about a sketch file, and says of each thing whether it holds.
+    """Recomputes what is public about a sketch file, and says of each thing whether it holds.
 
     Sensitivity and scale from the protocol; columns of the matrix from the seed; a proof of the guarantee for the scale, by another way
     than the one that chose it; digests of all rows; the release card; and whether the numbers are plausible under the declared noise.
-    No file can prove that this noise was really added.
+    A forger can recompute the digests. No file can prove that this noise was really added, or kept secret.
 
     Args:
         path: The sketch file.
@@ -174,11 +174,11 @@ def _check_agreement(sketches: Sketches, protocol: Protocol | None) -> Check:
         words = "give the protocol that was agreed on to compare it with the file"
         return Check("agreement", NOT_CHECKED, words)
     if sketches.protocols == (protocol,):
-        return Check("agreement", HOLDS, f"released under the protocol {protocol.fingerprint}")
+        return Check("agreement", HOLDS, f"every row names the protocol {protocol.fingerprint}")
     expected = protocol.document()
     documents = [other.document() for other in sketches.protocols]
     differing = {name for document in documents for name in differences(expected, document)}
-    words = f"released under another protocol: different {', '.join(sorted(differing))}"
+    words = f"rows name another protocol: different {', '.join(sorted(differing))}"
     return Check("agreement", FAILS, words)
 
 
@@ -249,10 +249,10 @@ def check_calibration(protocol: Protocol) -> Check:
     transform, neighbors, scale = protocol.transform, protocol.neighbors, protocol.law.scale
     if protocol.noise == "laplace":
         sensitivity = neighbors.l1_sensitivity(transform)
-        words = f"scale {scale:g} times ε = {decimal_text(protocol.sketch_epsilon)} is at least the ℓ1 sensitivity {sensitivity}, in exact rationals"
+        words = f"scale {scale!r} times ε = {decimal_text(protocol.sketch_epsilon)} is at least the ℓ1 sensitivity {sensitivity}, in exact rationals"
     else:
         sensitivity = gaussian_sensitivity_squared(transform, neighbors, protocol.noise_site)
-        words = f"scale {scale:g}: δ at ε is at most {float(protocol.sketch_delta):g}, in ball arithmetic"
+        words = f"scale {scale!r}: at ε = {decimal_text(protocol.sketch_epsilon)}, δ is at most {decimal_text(protocol.sketch_delta)}, in ball arithmetic"
     enough = _covers(protocol.law, sensitivity, protocol.sketch_epsilon, protocol.sketch_delta)
     if protocol.total_law is not None:
         enough = enough and _covers(protocol.total_law, neighbors.radius, protocol.totals_epsilon)
