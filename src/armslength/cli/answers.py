@@ -372,7 +372,7 @@ Examples:
   armslength drift march.parquet april.parquet --by shape
   armslength drift march.parquet april.parquet --partial --format csv
 
-Parties are matched by label. All intervals hold together with probability --level, so every party that is listed as
+Parties are matched by label. All intervals hold together with probability --level; then every party that is listed as
 changed has changed.
 """
 )

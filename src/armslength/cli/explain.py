@@ -37,7 +37,7 @@ Examples:
 "more": in the second, more of every 100 people were counted with an item of this group than in the first. With probability
 --level all intervals hold together, so no "more" or "fewer" is wrong about what was counted. Of each person at most
 margin_contribution item groups count: where people have more of them on one side, its shares come out too small, which can turn
-"more" into "fewer". The last lines warn of it. Differences that chance explains do not count.
+"more" into "fewer". The last lines warn of it. Differences that chance explains do not count, unless --counted asks about the people counted.
 """
 )
 @click.argument("words", nargs=-1, required=True, metavar="FILE... [A [B]]")
