@@ -469,8 +469,8 @@ def test_the_page_says_what_margins_tell_and_promise():
         "Infections, Injuries",
         "±45, 19 times out of 20",
         "at most 2 item groups",
-        "1.22 times",
-        "e^0.2",
+        "1.23 times",
+        "ε = 0.2",
     ):
         assert said in words, said
     assert "δ" not in words
