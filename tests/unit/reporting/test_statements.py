@@ -227,6 +227,16 @@ def test_the_relation_is_in_the_statement(relation, words_of_it):
     assert words_of_it in promise.statement(sketches)
 
 
+def test_a_page_of_two_relations_promises_neither_of_all_rows():
+    added, replaced = (
+        sketches_of(hospital_counts(2, 1), names, protocol_of(relation=relation))
+        for names, relation in ((["a", "b"], "add_remove"), (["c", "d"], "replace"))
+    )
+    text = promise.statement(al.concat([added, replaced]))
+    assert "Whether one patient" not in text
+    assert "Whatever the data" not in text
+
+
 def test_a_weak_promise_is_called_weak_and_what_was_released_stands_on_the_card():
     strong = hospitals(2)
     weak = sketches_of(hospital_counts(2, 1), ["a", "b"], protocol_of(11))
