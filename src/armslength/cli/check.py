@@ -135,6 +135,8 @@ def check(files: tuple[str, ...], output_format: str, **options: Any) -> None:
     result = checked_table(job)
     click.echo(as_json(_document(result)) if output_format == "json" else check_text(result, job))
     if result.needs_a_look:
+        if output_format == "table":
+            click.echo(f"Problems found. (exit code {NEEDS_A_LOOK})")
         click.get_current_context().exit(NEEDS_A_LOOK)
 
 

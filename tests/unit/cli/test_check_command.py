@@ -87,6 +87,7 @@ def test_ids_written_in_two_ways_are_found():
     done = run("check", *COLUMNS, "--label", "all")
     words = " ".join(done.stdout.split())
     assert done.exit_code == 7
+    assert words.endswith("(exit code 7)")
     assert "1 person may be counted twice" in words
     assert "capital letters" in words
     assert "zq" not in done.output.lower()
@@ -135,6 +136,7 @@ def test_a_good_table_has_exit_code_0():
     done = run("check", *COLUMNS, *GROUPS, "north,south")
     assert done.exit_code == 0, done.output
     assert "100%" in done.stdout
+    assert "exit code" not in done.stdout
 
 
 @pytest.mark.usefixtures("terminal")
