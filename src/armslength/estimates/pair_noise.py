@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.errors import ParameterError
 from armslength.laws import SMALLEST_SCALE, Cumulants, DiscreteLaplace, Law, RoundedNormal, uniform_cumulants
 from armslength.sketches.noises import Noises, Term
 from armslength.sketches.sketches import Sketches
@@ -17,7 +16,8 @@ from armslength.sketches.sketches import Sketches
 Floats = NDArray[np.float64]
 Moments = tuple[Floats, Floats, Floats]  # κ₂, κ₄ and the squared step of several noises
 
-MOST_LAWS = 2048  # exact ones in one comparison: each takes a good 50 milliseconds to tabulate
+MOST_LAWS = 32  # exact ones in one comparison: each takes up to 0.2 seconds to tabulate
+_MOST_SUMS = 10_000  # of two noises, among which exact laws are looked for
 _LARGEST_MULTIPLE = 16  # of the smallest coefficient, up to which a lattice is short enough for the exact law
 # To a unit: the variance is counted at most 3 percent larger, 1.8 percent for two Laplace noises.
 _KURTOSIS_STEPS = 16
@@ -185,12 +185,9 @@ class PairNoises:
         slack = np.where(has_noise, self.step / 2, 0.0)
         laws = [NO_NOISE if kurtosis < 0 else noise_with_kurtosis(kurtosis) for kurtosis in kurtoses.tolist()]
         numbers: dict[PairNoise, int] = {}
-        for index, noise in self.exact.items():
+        exact = self.exact if len(set(self.exact.values())) <= MOST_LAWS else {}
+        for index, noise in exact.items():
             if noise not in numbers:
-                if len(numbers) == MOST_LAWS:
-                    raise ParameterError(
-                        f"pairs must have at most {MOST_LAWS} different noises, got more; compare fewer rows at a time"
-                    )
                 numbers[noise] = len(laws)
                 laws.append(noise)
             number[index], unit[index], slack[index] = numbers[noise], 1.0, 0.0
@@ -222,8 +219,7 @@ def pair_noises(left: Sketches, right: Sketches) -> PairNoises:
     """The noise of every difference left_i − right_j: κ_n = Σ (α−β)^n·κ_n over the noises that either row has."""
     rows, of_rows = noise_classes(left.noises)
     columns, of_columns = (rows, of_rows) if right is left else noise_classes(right.noises)
-    sums = (((i, j), of_rows[i].plus(of_columns[j])) for i, j in _may_have_one_law(of_rows, of_columns))
-    exact: dict[tuple[int, ...], PairNoise] = {index: noise for index, noise in sums if noise.has_one_law}
+    exact = _exact_sums(of_rows, of_columns)
     # One number for all pairs, where they have one noise, and no matrix of them.
     index = (0, 0) if len(of_rows) == len(of_columns) == 1 else (rows[:, None], columns[None, :])
     moments = _pair_moments(_moments(of_rows), _moments(of_columns))
@@ -245,6 +241,20 @@ def _pair_moments(left: Moments, right: Moments) -> Moments:
     """κ₂, κ₄ and the squared step of all pairs of two lists of independent noises."""
     k2, k4 = (np.add.outer(left[number], right[number]) for number in (0, 1))
     return k2, k4, np.maximum.outer(left[2], right[2])
+
+
+def _exact_sums(left: Sequence[PairNoise], right: Sequence[PairNoise]) -> dict[tuple[int, ...], PairNoise]:
+    """The sums of two noises whose exact law is used, by their places; none where that would be too many."""
+    exact: dict[tuple[int, ...], PairNoise] = {}
+    laws = set[PairNoise]()
+    for number, (i, j) in enumerate(_may_have_one_law(left, right)):
+        noise = left[i].plus(right[j])
+        if noise.has_one_law:
+            exact[i, j] = noise
+            laws.add(noise)
+        if len(laws) > MOST_LAWS or number == _MOST_SUMS:
+            return {}
+    return exact
 
 
 def _may_have_one_law(left: Sequence[PairNoise], right: Sequence[PairNoise]) -> Iterator[tuple[int, int]]:
