@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from armslength.errors import ParameterError
 from armslength.laws import SMALLEST_SCALE, Cumulants, DiscreteLaplace, Law, RoundedNormal, uniform_cumulants
 from armslength.sketches.noises import Noises, Term
 from armslength.sketches.sketches import Sketches
@@ -17,7 +18,9 @@ Floats = NDArray[np.float64]
 Moments = tuple[Floats, Floats, Floats]  # κ₂, κ₄ and the squared step of several noises
 
 MOST_LAWS = 32  # exact ones in one comparison: each takes up to 0.2 seconds to tabulate
-_MOST_SUMS = 10_000  # of two noises, among which exact laws are looked for
+_MOST_SUMS = 2_000  # of two noises, among which exact laws are looked for
+_MOST_COMPONENTS = 64  # of a sum with an exact law; each is a convolution
+_MOST_TERMS = 1 << 23  # of all pairs of rows that have a noise in common: about a microsecond each
 _LARGEST_MULTIPLE = 16  # of the smallest coefficient, up to which a lattice is short enough for the exact law
 # To a unit: the variance is counted at most 3 percent larger, 1.8 percent for two Laplace noises.
 _KURTOSIS_STEPS = 16
@@ -83,7 +86,9 @@ class PairNoise:
 
     @property
     def has_one_law(self) -> bool:
-        """Whether all components are small whole multiples of one noise, so that the exact law at D = 0 is at hand."""
+        """Whether all components are small whole multiples of one noise, and few, so that the exact law at D = 0 is at hand."""
+        if len(self.components) > _MOST_COMPONENTS:
+            return False
         is_one = len({component[:2] for component in self.components}) <= 1
         return is_one and all(times % 1 == 0 and times <= _LARGEST_MULTIPLE for times in self.multiples)
 
@@ -248,6 +253,8 @@ def _exact_sums(left: Sequence[PairNoise], right: Sequence[PairNoise]) -> dict[t
     exact: dict[tuple[int, ...], PairNoise] = {}
     laws = set[PairNoise]()
     for number, (i, j) in enumerate(_may_have_one_law(left, right)):
+        if len(left[i].components) + len(right[j].components) > _MOST_COMPONENTS:
+            continue
         noise = left[i].plus(right[j])
         if noise.has_one_law:
             exact[i, j] = noise
@@ -281,6 +288,11 @@ def _shared_noises(
     i, j = left.noises.shared_pairs(right.noises)
     if not len(i):
         return None
+    lengths = np.diff(left.noises.starts)[i].sum() + np.diff(right.noises.starts)[j].sum()
+    if lengths > _MOST_TERMS:
+        raise ParameterError(
+            f"pairs of rows with noises in common must have at most {_MOST_TERMS:,} noises together, got {lengths:,}; compare fewer rows at a time"
+        )
     first, second = left.noises.take(i), right.noises.take(j)
     if factors is not None:
         first, second = first.times(factors[0][i]), second.times(factors[1][j])

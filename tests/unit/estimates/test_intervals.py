@@ -13,6 +13,7 @@ from armslength.estimates.pair_noise import PairNoise, PairNoises, noise_with_ku
 from armslength.estimates.quantiles import estimate_quantiles, null_quantile
 from armslength.estimates.variance import ErrorModel
 from armslength.laws import DiscreteLaplace, RoundedNormal
+from armslength.sketches.sketches import sum_rows
 from exact_laws import pmf
 
 PROTOCOL = al.Protocol(al.SparseJL(input_dim=100, sketch_dim=16, sparsity=1, seed="x"), epsilon=1)
@@ -354,6 +355,27 @@ def test_too_many_exact_laws_are_replaced_by_one_that_stands_for_them(monkeypatc
     assert not np.array_equal(lower, exact_lower) or not np.array_equal(upper, exact_upper)
     assert (upper[apart] >= 0.98 * exact_upper[apart]).all()
     assert (lower[apart] <= 1.02 * exact_lower[apart] + 1e-9).all()
+
+
+def test_a_sum_of_very_many_rows_has_a_law_that_stands_for_it(monkeypatch):
+    """An exact one is a convolution for each of its noises, which took half a minute for 20,000."""
+    tabulated = []
+    made = quantiles._lattice_law
+    monkeypatch.setattr(quantiles, "_lattice_law", lambda *known: tabulated.append(known[0]) or made(*known))
+    rows = PROTOCOL.release(np.zeros((3000, 100), dtype=int), ledger=al.NO_LEDGER)
+    sums = al.concat([sum_rows(rows[:1000], "a"), sum_rows(rows[1000:2000], "b"), sum_rows(rows[2000:], "c")])
+    lower, upper = al.squared_distances(sums).interval()
+    assert (lower <= upper).all()
+    assert {len(noise.components) for noise in tabulated} <= {1, 2}
+
+
+def test_rows_with_very_many_noises_in_common_are_refused():
+    """Each pair of 200 sums of the same 300 rows has 600 noises to merge: 12 million, and memory for them."""
+    total = sum_rows(PROTOCOL.release(np.zeros((300, 100), dtype=int), ledger=al.NO_LEDGER), "all")
+    sums = al.concat([number * total for number in range(1, 201)])
+    for ask in (al.squared_distances, al.inner_products):
+        with pytest.raises(al.ParameterError, match="compare fewer rows"):
+            ask(sums).interval()
 
 
 def test_a_thousand_epsilons_with_two_rows_each_need_few_tables():
