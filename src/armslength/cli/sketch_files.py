@@ -64,11 +64,7 @@ def inspect(files: tuple[str, ...], output_format: str) -> None:
     if output_format == "json":
         click.echo(as_json([{"file": name, **document} for name, document in documents.items()]))
     elif output_format == "csv":
-        rows = [
-            {"file": printable(name), **row}
-            for name, document in documents.items()
-            for row in document["rows"]
-        ]
+        rows = [{"file": name, **row} for name, document in documents.items() for row in document["rows"]]
         click.echo(as_csv(rows))
     else:
         click.echo("\n\n".join(_page(name, loaded[name], document) for name, document in documents.items()))
@@ -88,7 +84,7 @@ def _collection_listing(paths: tuple[str, ...], output_format: str) -> str:
         for file in collection.files
     ]
     if output_format == "csv":
-        return as_csv([{**file, "file": printable(file["file"])} for file in files])
+        return as_csv(files)
     card = release_card(collection.releases, in_clear=any(file["in_clear"] for file in files))
     if output_format == "json":
         facts = {"sketch_dim": collection.transform.sketch_dim, "space": collection.space, "card": card}

@@ -12,7 +12,7 @@ from itertools import pairwise, product
 from typing import Any
 from urllib.parse import quote
 
-from armslength.checks import one_line, short_repr
+from armslength.checks import SHOWABLE, is_showable, one_line, short_repr
 from armslength.errors import ParameterError
 from armslength.privacy.exact_numbers import decimal_text, exact_number
 from armslength.protocol.public_lists import nfc
@@ -164,11 +164,16 @@ def _checked_kind(name: str, kind: Any) -> Kind:
 
 
 def _checked_categories(name: str, categories: Sequence[str]) -> tuple[str, ...]:
-    texts = tuple(whole(nfc(f"categories of {name!r}", category)) for category in categories)
-    if len(texts) > _MOST_CATEGORIES or "" in texts or len(set(texts)) < len(texts):
+    if len(categories) > _MOST_CATEGORIES:
         raise ParameterError(
-            f"categories of {name!r} must be at most {_MOST_CATEGORIES} different texts, none of them empty, got others"
+            f"categories of {name!r} must be at most {_MOST_CATEGORIES}, got {len(categories)}"
         )
+    for category in categories:
+        if not is_showable(category):
+            raise ParameterError(f"categories of {name!r} must be {SHOWABLE}, got {short_repr(category)}")
+    texts = tuple(whole(nfc(f"categories of {name!r}", category)) for category in categories)
+    if len(set(texts)) < len(texts):
+        raise ParameterError(f"categories of {name!r} must be different texts, got one twice")
     return texts
 
 

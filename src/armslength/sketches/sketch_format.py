@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from armslength.checks import LONGEST_LABEL
+from armslength.checks import LONGEST_LABEL, SHOWABLE, is_showable
 from armslength.errors import CorruptFileError, UnsupportedVersionError
 from armslength.files import atomic_write, canonical_json, read_json
 from armslength.protocol.protocol import LARGEST_PROTOCOL_FILE, Protocol, protocols_of
@@ -287,8 +287,8 @@ def read_labels(column: pa.ChunkedArray) -> list[str]:
     # Lengths first: a label that is too long never becomes a string.
     fit = bool(((lengths >= 1) & (lengths <= LONGEST_LABEL)).all())
     names: list[str] = different.to_pylist() if fit else []
-    if not fit or not all(map(str.isprintable, names)):
-        raise DamagedFileError(f"must have printable labels of 1 to {LONGEST_LABEL} bytes, got others")
+    if not fit or not all(map(is_showable, names)):
+        raise DamagedFileError(f"must have labels that are {SHOWABLE}, got others")
     return [names[number] for number in labels.indices.to_pylist()]
 
 

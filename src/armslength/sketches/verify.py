@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from armslength.errors import ArmslengthError, ParameterError, plural, printable
 from armslength.laws import Law
-from armslength.ledger.entry import Entry, ledger_entry, one_spelling
+from armslength.ledger.entry import Entry, ledger_entry
 from armslength.ledger.ledger import Ledger
 from armslength.privacy.calibration import is_private_enough
 from armslength.privacy.exact_numbers import decimal_text
@@ -24,6 +24,7 @@ from armslength.sketches.plausibility import implausible, tested_rows
 from armslength.sketches.sketch_file import DEFAULT_LIMIT, Collection, SketchFile
 from armslength.sketches.sketch_format import margin_width
 from armslength.sketches.sketches import Sketches
+from armslength.spelling import nfc
 from armslength.transforms.transform import Transform, largest_column_norms
 from armslength.version import __version__
 
@@ -201,7 +202,7 @@ def _check_ledger(sketches: Sketches, ledger: Ledger | None) -> Check:
             return Check("ledger", FAILS, f"line {entry.number} was charged for another {other}")
         # A sum of rows may have any label.
         label = sketches.labels[row]
-        if are_released[row] and entry.labels[place : place + 1] != (one_spelling(label),):
+        if are_released[row] and entry.labels[place : place + 1] != (nfc(label),):
             words = f"line {entry.number} was charged for other labels than {printable(label)}"
             return Check("ledger", FAILS, words)
     if not found:

@@ -53,11 +53,11 @@ def test_a_table_for_people(file):
 
 
 def test_csv_holds_no_formula(tmp_path):
-    labels = ['=HYPERLINK("x")', "+1", "-1", "@SUM(1)", "plain"]
+    labels = ['=HYPERLINK("x")', "+1", "-1", "@SUM(1)", "＝1", "＋1", "－1", "＠SUM(1)", "plain"]
     protocol = al.Protocol(
         al.SparseJL(input_dim=300, sketch_dim=32, sparsity=1, seed="compare command"), epsilon=1
     )
-    protocol.release(np.zeros((5, 300), int), labels=labels, ledger=al.NO_LEDGER).save(tmp_path / "s.parquet")
+    protocol.release(np.zeros((9, 300), int), labels=labels, ledger=al.NO_LEDGER).save(tmp_path / "s.parquet")
     expected = ["'" + label for label in labels[:-1]] + ["plain"]
     compared = run(tmp_path / "s.parquet", "--quantity", "inner-product", "--format", "csv").stdout
     rows = list(csv.DictReader(io.StringIO(compared)))
