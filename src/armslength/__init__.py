@@ -10,9 +10,7 @@ from armslength.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from armslength.answers.alike import Alike as Alike
-    from armslength.answers.alike import Closer as Closer
     from armslength.answers.alike import alike as alike
-    from armslength.answers.alike import closer as closer
     from armslength.answers.cluster import Clusters as Clusters
     from armslength.answers.cluster import cluster as cluster
     from armslength.answers.compare import compare as compare
@@ -78,7 +76,7 @@ if TYPE_CHECKING:
 _HOME = {
     name: f"armslength.{module}"
     for module, names in {
-        "answers.alike": "Alike Closer alike closer",
+        "answers.alike": "Alike alike",
         "answers.cluster": "Clusters cluster",
         "answers.compare": "compare",
         "answers.drift": "Drift drift",
