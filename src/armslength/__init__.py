@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from armslength.release.contribution import contribution_quantiles as contribution_quantiles
     from armslength.release.release import sketch_in_clear as sketch_in_clear
     from armslength.reporting.page import report as report
-    from armslength.sketches.plausibility import implausible as implausible
     from armslength.sketches.sketch_file import Collection as Collection
     from armslength.sketches.sketch_file import load as load
     from armslength.sketches.sketch_file import open_collection as open_collection
@@ -100,7 +99,6 @@ _HOME = {
         "release.contribution": "contribution_quantiles",
         "release.release": "sketch_in_clear",
         "reporting.page": "report",
-        "sketches.plausibility": "implausible",
         "sketches.sketch_file": "Collection load open_collection",
         "sketches.sketches": "Sketches concat",
         "sketches.verify": "Verification verify",

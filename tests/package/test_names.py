@@ -56,7 +56,6 @@ NAMES = [
     "drift",
     "explain",
     "explain_items",
-    "implausible",
     "inner_products",
     "load",
     "nearest",

@@ -30,6 +30,7 @@ from armslength.files import atomic_write
 from armslength.results import LONGEST_LABEL, Column, heading, line, shortened, table_lines
 from armslength.sketches.card import release_card
 from armslength.sketches.noises import UNKNOWN
+from armslength.sketches.plausibility import implausible
 from armslength.sketches.sketch_file import list_files
 from armslength.sketches.sketches import sum_rows
 from armslength.sketches.verify import FAILS
@@ -132,7 +133,7 @@ def _document(sketches: "al.Sketches") -> dict[str, Any]:
     """All that a file says of its rows, and its card. Margins are by item group; the people behind them are in the rows."""
     missing = [None] * len(sketches)
     flags: dict[int, list[str]] = {}
-    for finding in al.implausible(sketches):
+    for finding in implausible(sketches):
         flags.setdefault(finding.row, []).append(finding.reason)
     columns = {
         "label": sketches.labels,
