@@ -57,9 +57,7 @@ if TYPE_CHECKING:
     from armslength.release.contribution import contribution_quantiles as contribution_quantiles
     from armslength.release.release import sketch_in_clear as sketch_in_clear
     from armslength.reporting.page import report as report
-    from armslength.sketches.sketch_file import Collection as Collection
     from armslength.sketches.sketch_file import load as load
-    from armslength.sketches.sketch_file import open_collection as open_collection
     from armslength.sketches.sketches import Sketches as Sketches
     from armslength.sketches.sketches import concat as concat
     from armslength.sketches.verify import Verification as Verification
@@ -99,7 +97,7 @@ _HOME = {
         "release.contribution": "contribution_quantiles",
         "release.release": "sketch_in_clear",
         "reporting.page": "report",
-        "sketches.sketch_file": "Collection load open_collection",
+        "sketches.sketch_file": "load",
         "sketches.sketches": "Sketches concat",
         "sketches.verify": "Verification verify",
         "transforms.dense_jl": "GaussianJL SignJL",

@@ -49,10 +49,12 @@ class Alike(Answer):
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the interval of the distance and the limit."""
-        ends = tuple(np.array([number]) for number in (self.distance, *self.interval))
+        middle, lower, upper = (np.array([number]) for number in (self.distance, *self.interval))
         is_decided, label = np.array([self.verdict != "undecided"]), f"distance{self._unit}"
         marks, words = [(self.within, "limit for being alike")], (self.verdict, "undecided")
-        return plots.forest([self.labels], ends, is_decided, label, ax, marks=marks, words=words)
+        return plots.forest(
+            [self.labels], (middle, lower, upper), is_decided, label, ax, marks=marks, words=words
+        )
 
     def __str__(self) -> str:
         return f"{self._title()} ({self.note})" if self.note else self._title()
