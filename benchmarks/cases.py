@@ -5,7 +5,6 @@ array that we get, where that is another. Peers add no noise; we draw exact nois
 """
 
 import copy
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
