@@ -5,7 +5,6 @@ array that we get, where that is another. Peers add no noise; we draw exact nois
 """
 
 import copy
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from armslength.laws import Law
 
 Work = Callable[[], object]
-_CLUSTERS = 20  # of the rows that are searched in, some 45 times as far from each other as rows within are
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,6 @@ class Sizes:
     items: int = 70_000
     columns: int = 1_000_000
     pairs: tuple[int, int] = (5000, 256)
-    nearest: tuple[int, int, int] = (1_000_000, 1000, 256)  # rows of the index, queries, k
     memory: tuple[int, int, int] = (100_000, 4096, 256)
     growth: tuple[int, int, int, int, int] = (2000, 1_000_000, 1024, 4, 200)  # n, d, k, s, non-zeros per row
     growth_steps: int = 6  # doublings of each, less one
@@ -88,7 +85,6 @@ QUICK = Sizes(
     items=7000,
     columns=100_000,
     pairs=(2000, 256),
-    nearest=(100_000, 1000, 256),
     memory=(20_000, 4096, 256),
     growth_steps=3,
     repeats=3,
@@ -104,7 +100,6 @@ def all_cases(sizes: Sizes) -> Iterator[Case]:
     yield open_vocabulary(sizes)
     yield stream_updates(sizes)
     yield all_pairs(sizes)
-    yield from nearest_rows(sizes)
 
 
 def noise(sizes: Sizes) -> Iterator[Case]:
@@ -327,64 +322,3 @@ def all_pairs(sizes: Sizes) -> Case:
         },
         reads=(sketches.values,),
     )
-
-
-def nearest_rows(sizes: Sizes) -> Iterator[Case]:
-    """The ten nearest of each query, with intervals and ranks: of one noise, of two, and of one in clusters far from each other.
-
-    The peer ranks by the distances of the sketches themselves. Of one noise that is the same order; of two it is not: it takes
-    the noisier rows for farther ones, and cannot be told. Far clusters leave
-    our filter more pairs to measure; the peer does the same work for both.
-    """
-    try:
-        import faiss  # noqa: PLC0415  # a peer that not every machine has
-    except ImportError:
-        print("skipped: nearest rows, since faiss is not installed", file=sys.stderr)
-        return
-    rows, asked, k = sizes.nearest
-    precise, noisy = (
-        al.Protocol(al.SparseJL(input_dim=2 * k, sketch_dim=k, sparsity=1, seed="bench"), epsilon=epsilon)
-        for epsilon in ("1", "0.5")
-    )
-    wide, alike = 2 * k, np.full((1, 2 * k), 5.0)
-    queries = _released_counts(precise, asked, alike, sizes.generator)
-    half = _released_counts(precise, rows // 2, alike, sizes.generator)
-    for other, noises in ((precise, "one noise level"), (noisy, "two noise levels, which the peer ignores")):
-        index = al.concat([half, _released_counts(other, rows - rows // 2, alike, sizes.generator)])
-        yield _nearest_case(faiss, queries, index, noises)
-    del half, index
-    clusters = sizes.generator.gamma(0.5, 2000.0, (_CLUSTERS, wide))
-    yield _nearest_case(
-        faiss,
-        _released_counts(precise, asked, clusters, sizes.generator),
-        _released_counts(precise, rows, clusters, sizes.generator),
-        f"one noise level, {_CLUSTERS} far clusters",
-    )
-
-
-def _nearest_case(faiss: Any, queries: al.Sketches, index: al.Sketches, kind: str) -> Case:
-    """The peer has its index ready, and only searches."""
-    rows, k = index.values.shape
-    plain = faiss.IndexFlatL2(k)
-    plain.add(index.values.astype(np.float32))
-    return Case(
-        f"10 nearest of {len(queries)} queries in {rows:,} x {k}, {kind}: distances, intervals, ranks",
-        "faiss IndexFlatL2, no intervals",
-        0.4,
-        partial(al.nearest, queries, index),
-        _only("float32", partial(plain.search, queries.values.astype(np.float32), 10)),
-        reads=(index.values,),
-    )
-
-
-def _released_counts(
-    protocol: al.Protocol, rows: int, means: NDArray[np.float64], generator: np.random.Generator
-) -> al.Sketches:
-    """Counts, released, each row with the means of some cluster; all data at once would take more memory than all sketches."""
-    at_once = 50_000
-    parts = []
-    for first in range(0, rows, at_once):
-        clusters = generator.integers(0, len(means), min(at_once, rows - first))
-        counts = generator.poisson(means[clusters]).astype(np.int32)
-        parts.append(protocol.release(counts, ledger=al.NO_LEDGER))
-    return al.concat(parts)

@@ -19,7 +19,7 @@ from timing import measured
 from armslength.threads import available_threads
 
 ROOT = Path(__file__).parent.parent
-PEERS = ("armslength", "numba", "numpy", "scipy", "scikit-learn", "faiss-cpu", "opendp", "pyarrow")
+PEERS = ("armslength", "numba", "numpy", "scipy", "scikit-learn", "opendp", "pyarrow")
 
 
 def _processor() -> str:

@@ -6,9 +6,12 @@ The liar can send any integers under any protocol. It learns nothing more from t
 depend on it. It cannot change a distance between two others, which is computed from their rows alone. The liar's own distances mean nothing,
 and it can mislead answers over all rows together (clusters, outliers).
 
-`armslength inspect` flags rows that are implausible under the declared noise, with at most one false alarm in 10^9 calls. It cannot detect a
+`armslength verify` flags rows that are implausible under the declared noise, with at most one false alarm in 10^9 calls. It cannot detect a
 party that adds a little less noise than declared, or that adds true noise to invented numbers. Nobody can see that from outside.
 """
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -52,18 +55,24 @@ def lies(sketches: al.Sketches) -> dict[str, np.ndarray[tuple[int], np.dtype[np.
     }
 
 
+def is_flagged(sketches: al.Sketches) -> bool:
+    """Whether `verify` finds a row of a file with these sketches implausible under the declared noise."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "sketches.parquet"
+        sketches.save(path)
+        return any(check.subject == "noise" and check.state == "fails" for check in al.verify(path).checks)
+
+
 def main() -> None:
     """Print for each lie whether it is flagged, and whether distances between the others change."""
     honest = honest_release()
-    flagged = [finding.label for finding in al.implausible(honest)]
-    print(f"Honest: {len(flagged)} of 4 rows flagged.")
+    print(f"Honest: {'flagged' if is_flagged(honest) else 'not flagged'}.")
     truth = al.squared_distances(honest).value[:LIAR, :LIAR]
     print(f"\n{'the liar sends':<34} {'flagged':<8} distances between the others")
     for name, row in lies(honest).items():
         lied = with_lie(honest, row)
-        found = {finding.label for finding in al.implausible(lied)}
         same = np.array_equal(al.squared_distances(lied).value[:LIAR, :LIAR], truth)
-        print(f"{name:<34} {'yes' if 'liar' in found else 'no':<8} {'unchanged' if same else 'CHANGED'}")
+        print(f"{name:<34} {'yes' if is_flagged(lied) else 'no':<8} {'unchanged' if same else 'CHANGED'}")
     print("\nNobody can detect the last two: trusting a party's noise means trusting the party.")
 
 

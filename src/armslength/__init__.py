@@ -10,9 +10,7 @@ from armslength.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from armslength.answers.alike import Alike as Alike
-    from armslength.answers.alike import Closer as Closer
     from armslength.answers.alike import alike as alike
-    from armslength.answers.alike import closer as closer
     from armslength.answers.cluster import Clusters as Clusters
     from armslength.answers.cluster import cluster as cluster
     from armslength.answers.compare import compare as compare
@@ -59,10 +57,7 @@ if TYPE_CHECKING:
     from armslength.release.contribution import contribution_quantiles as contribution_quantiles
     from armslength.release.release import sketch_in_clear as sketch_in_clear
     from armslength.reporting.page import report as report
-    from armslength.sketches.plausibility import implausible as implausible
-    from armslength.sketches.sketch_file import Collection as Collection
     from armslength.sketches.sketch_file import load as load
-    from armslength.sketches.sketch_file import open_collection as open_collection
     from armslength.sketches.sketches import Sketches as Sketches
     from armslength.sketches.sketches import concat as concat
     from armslength.sketches.verify import Verification as Verification
@@ -78,7 +73,7 @@ if TYPE_CHECKING:
 _HOME = {
     name: f"armslength.{module}"
     for module, names in {
-        "answers.alike": "Alike Closer alike closer",
+        "answers.alike": "Alike alike",
         "answers.cluster": "Clusters cluster",
         "answers.compare": "compare",
         "answers.drift": "Drift drift",
@@ -102,8 +97,7 @@ _HOME = {
         "release.contribution": "contribution_quantiles",
         "release.release": "sketch_in_clear",
         "reporting.page": "report",
-        "sketches.plausibility": "implausible",
-        "sketches.sketch_file": "Collection load open_collection",
+        "sketches.sketch_file": "load",
         "sketches.sketches": "Sketches concat",
         "sketches.verify": "Verification verify",
         "transforms.dense_jl": "GaussianJL SignJL",

@@ -59,22 +59,6 @@ def test_an_edited_column_is_refused(edit, path):
     refused = "damaged" if edit == "an offset" else "as it was written, got a file that was edited"
     with pytest.raises(al.CorruptFileError, match=refused):
         al.load(path)
-    with pytest.raises(al.CorruptFileError, match=refused):
-        al.open_collection(path).to_sketches()
-
-
-def test_a_column_that_is_read_alone_is_checked_alone(path):
-    table = pq.read_table(path)
-    pq.write_table(changed(table, *EDITS["a value"]), path)
-    assert list(al.open_collection(path).each_label()) == ["north", "south"]
-    assert al.open_collection(path).in_clear == (False, False)
-    pq.write_table(changed(table, *EDITS["a label"]), path)
-    collection = al.open_collection(path)
-    with pytest.raises(al.CorruptFileError, match="edited"):
-        list(collection.each_label())
-    pq.write_table(changed(table, *EDITS["in the clear"]), path)
-    with pytest.raises(al.CorruptFileError, match="edited"):
-        al.open_collection(path).in_clear  # noqa: B018  # reading it is the test
 
 
 @pytest.mark.parametrize(

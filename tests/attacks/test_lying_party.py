@@ -22,13 +22,13 @@ def honest():
 
 
 def test_honest_rows_are_not_flagged(honest):
-    assert al.implausible(honest) == []
+    assert not lying_party.is_flagged(honest)
 
 
 @pytest.mark.parametrize("name", CAUGHT)
 def test_a_crude_lie_is_flagged(name, honest):
     lied = lying_party.with_lie(honest, lying_party.lies(honest)[name])
-    assert "liar" in {finding.label for finding in al.implausible(lied)}
+    assert lying_party.is_flagged(lied)
 
 
 @pytest.mark.parametrize("name", list(lying_party.lies(lying_party.honest_release())))

@@ -173,7 +173,7 @@ def hostile(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("read", [al.load, al.open_collection, lambda path: al.load([path, path])])
+@pytest.mark.parametrize("read", [al.load, lambda path: al.load([path, path])])
 def test_a_small_sketch_file_cannot_ask_for_a_day(read, hostile, computing_fails):
     computing_fails()
     with pytest.raises(al.CorruptFileError, match="max_work"):
@@ -255,7 +255,6 @@ def test_protocols_of_a_file_are_within_the_limit_together(path, computing_fails
     ]
     al.concat([each.release(nothing, ledger=al.NO_LEDGER) for each in protocols]).save(path)
     assert len(al.load(path, max_work=2 * LITTLE).protocols) == 5
-    assert len(al.open_collection(path, max_work=2 * LITTLE).protocols) == 5
     computing_fails()
     with pytest.raises(al.CorruptFileError, match="max_work"):
         al.load(path, max_work=LITTLE)
@@ -281,7 +280,6 @@ def test_files_of_one_call_share_the_limit_and_their_transform(tmp_path):
     first, second = al.load(paths[:2], max_work=enough).protocols
     assert first.transform is second.transform
     assert len(al.load([paths[0]] * 2, max_work=enough)) == 2
-    assert len(al.open_collection(paths[:2], max_work=enough)) == 2
     with pytest.raises(al.CorruptFileError, match="max_work"):
         al.load([paths[0], paths[2]], max_work=enough)
 

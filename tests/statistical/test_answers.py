@@ -57,34 +57,6 @@ def test_alike_is_wrong_as_seldom_as_it_says_and_no_seldomer(amplitude):
         assert at_least(wrong, total, 0.75 * ERROR), wrong / total
 
 
-@pytest.mark.parametrize(
-    ("amplitude", "other"), [(1, 1), (10, 1), (3, "0.5")], ids=["noise", "projection", "different noises"]
-)
-def test_closer_is_wrong_as_seldom_as_it_says(amplitude, other):
-    # b and c are equally far from a, so that every verdict is wrong, on either side.
-    x, total = blocks(amplitude, amplitude, amplitude), 600
-    wrong = {"b": 0, "c": 0, "undecided": 0}
-    for protocol in protocols(total):
-        a, b = protocol.release(x[:2], ledger=al.NO_LEDGER)
-        c = al.Protocol(protocol.transform, epsilon=other).release(x[2:], ledger=al.NO_LEDGER)
-        wrong[al.closer(a, b, c, 1 - ERROR).verdict] += 1
-    for side in ("b", "c"):
-        assert at_most(wrong[side], total, ERROR)
-        assert at_least(wrong[side], total, 0.6 * ERROR), wrong
-
-
-def test_closer_beats_two_intervals():
-    narrow, wide = [], []
-    for protocol in protocols(30):
-        a, b, c = protocol.release(blocks(4, 4, 4), ledger=al.NO_LEDGER)
-        lower, upper = al.closer(a, b, c).interval
-        narrow.append(upper - lower)
-        # Bonferroni: each of two ends at half of the error
-        ends = al.squared_distances(a, al.concat([b, c])).interval(0.95)
-        wide.append((ends[1] - ends[0]).sum())
-    assert np.mean(narrow) < 0.65 * np.mean(wide)
-
-
 def test_no_party_is_falsely_called_an_outlier_and_a_clear_one_is():
     # The first party's score is 1.49 times the typical one, √2·A: it is no outlier, though only just.
     amplitude, total = 43, 80

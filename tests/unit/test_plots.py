@@ -117,9 +117,8 @@ PLOTS = {
     "outliers": lambda rows: al.outliers(rows).plot(),
     "drift": lambda rows: al.drift(rows, rows).plot(),
     "alike": lambda rows: al.alike(rows[0], rows[1], within=5).plot(),
-    "closer": lambda rows: al.closer(rows[0], rows[1], rows[2]).plot(),
 }
-FEWEST = {"clusters": 2, "nearest": 2, "outliers": 3, "alike": 2, "closer": 3}
+FEWEST = {"clusters": 2, "nearest": 2, "outliers": 3, "alike": 2}
 
 
 @pytest.fixture(autouse=True)
@@ -148,7 +147,6 @@ RESULTS = {
     "outliers": al.outliers,
     "drift": lambda rows: al.drift(rows, rows),
     "alike": lambda rows: al.alike(rows[0], rows[1], within=5),
-    "closer": lambda rows: al.closer(rows[0], rows[1], rows[2]),
 }
 
 

@@ -40,7 +40,6 @@ RESULTS = {
     "outliers": al.outliers(ROWS),
     "drift": al.drift(ROWS, LATER),
     "alike": al.alike(ROWS[0], ROWS[1], within=50),
-    "closer": al.closer(ROWS[0], ROWS[1], ROWS[2]),
     "plane": al.plane(ROWS),
     "plan": al.plan(500, epsilon=1, distance=40, seed="x"),
     "protocol": PROTOCOL,

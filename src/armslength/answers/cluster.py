@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaincc
 
 from armslength import plots
-from armslength.answers.pairs import Answer, checked_rows, pair_estimator, with_shapes
+from armslength.answers.pairs import Answer, checked_sketches, pair_estimator, with_shapes
 from armslength.checks import integer, number, one_of
 from armslength.errors import ParameterError, plural
 from armslength.estimates.distances import Rows, all_squares, squared_norms
@@ -25,7 +25,6 @@ from armslength.estimates.shapes import people_of, totals
 from armslength.estimates.variance import ErrorModel
 from armslength.laws import Cumulants
 from armslength.results import sentences
-from armslength.sketches.sketch_file import Collection
 from armslength.sketches.sketches import Sketches
 
 LINKAGES = ("average", "single", "complete")
@@ -140,7 +139,7 @@ class Clusters(Answer):
 
 
 def cluster(
-    sketches: Sketches | Collection,
+    sketches: Sketches,
     *,
     linkage: str = "average",
     level: float = 0.95,
@@ -156,7 +155,7 @@ def cluster(
         by: "size" for rows as they are, "shape" for rows divided by their totals.
         beyond_chance: Whether tree and support are about the populations, as for `shape_distances`; by shape.
     """
-    checked_rows("sketches", sketches, 2)
+    checked_sketches("sketches", sketches, 2)
     one_of("linkage", linkage, LINKAGES)
     number("level", level, above=0.0, at_most=1.0)
     if len(sketches) > MOST_ROWS:
@@ -164,8 +163,7 @@ def cluster(
             f"sketches must have at most {MOST_ROWS} rows for a tree, got {len(sketches)}; "
             "for more, use scikit-learn on their values"
         )
-    rows = sketches if isinstance(sketches, Sketches) else sketches.to_sketches()
-    rows, left_out = with_shapes(rows, by, 2)
+    rows, left_out = with_shapes(sketches, by, 2)
     estimate = pair_estimator(by, beyond_chance=beyond_chance)(rows, None)
     estimate = replace(estimate, note="; ".join(filter(None, (estimate.note, left_out))))
     return cluster_estimate(rows, estimate, linkage=linkage, level=level, by=by, beyond_chance=beyond_chance)

@@ -11,7 +11,7 @@ from armslength.answers.pairs import (
     PairEstimator,
     Tile,
     answer_note,
-    checked_rows,
+    checked_sketches,
     each_pair_once,
     pair_estimator,
 )
@@ -22,7 +22,6 @@ from armslength.estimates.intervals import Level
 from armslength.estimates.pair_noise import Floats
 from armslength.estimates.shapes import shape_cosines
 from armslength.progress import Advance, progress
-from armslength.sketches.sketch_file import Collection
 from armslength.sketches.sketches import Sketches, check_same_space
 
 _ROWS_IN_A_BATCH = 2**16  # so that a progress bar moves while they are written
@@ -44,8 +43,8 @@ _PAIRS = pa.schema(
 
 
 def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one thing
-    a: Sketches | Collection,
-    b: Sketches | Collection | None = None,
+    a: Sketches,
+    b: Sketches | None = None,
     *,
     quantity: str = "distance",
     by: str = "size",
@@ -67,11 +66,10 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
     the other, in memory that does not grow with the pairs; `read_all()` gives one table, `read_pandas()` one data
     frame. The metadata of its schema has the quantity, the level and the note.
 
-    The numbers are those of `al.distances` on all rows at once. Up to 1,024 rows within a come in its order. A
-    collection is read in blocks of some thousand rows, and its pairs come in the order of those blocks.
+    The numbers are those of `al.distances` on all rows at once. Up to 1,024 rows within a come in its order.
 
     Args:
-        a: Rows on the left, in memory or in files.
+        a: Rows on the left.
         b: Rows on the right; None for the pairs within a.
         quantity: "distance", "squared-distance", "inner-product" or "cosine".
         by: "size" for rows as they are, "shape" for rows divided by their totals (distances and cosines).
@@ -89,8 +87,8 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
         possibly: With `below` or `above`: also pairs of which it is not sure that they do not.
         show_progress: Whether to show a bar on a terminal.
     """
-    checked_rows("a", a, 2 if b is None else 1)
-    right = a if b is None else checked_rows("b", b, 1)
+    checked_sketches("a", a, 2 if b is None else 1)
+    right = a if b is None else checked_sketches("b", b, 1)
     protocols = (*a.protocols, *right.protocols)
     check_same_space(protocols)
     one_of("quantity", quantity, QUANTITIES)

@@ -8,27 +8,25 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength import plots
-from armslength.answers.candidates import Candidates, Shortlist, rows_at_once
 from armslength.answers.pairs import (
     Answer,
-    PairEstimator,
+    Tile,
     answer_note,
-    checked_rows,
     checked_sketches,
     each_pair_once,
     pair_estimator,
     with_shapes,
 )
+from armslength.answers.shortlist import Shortlist
 from armslength.checks import integer
 from armslength.errors import ParameterError, plural
-from armslength.estimates.distances import clear_note
-from armslength.estimates.intervals import Level
-from armslength.progress import Advance, progress
+from armslength.estimates.distances import Pair, clear_note
+from armslength.estimates.intervals import Level, pair_intervals
+from armslength.estimates.pair_noise import Floats, noise_classes
+from armslength.progress import progress
 from armslength.results import Column, heading, line, sentences
-from armslength.sketches.sketch_file import Collection
 from armslength.sketches.sketches import Sketches, check_same_space
 
-_ROWS, _NUMBERS = 2**16, 2**24  # of the index that are read at once, at most
 _LARGEST = 2.0**200  # a number whose fourth power, times many rows and coordinates, is a number still
 
 
@@ -134,7 +132,7 @@ class Nearest(Answer):
 
 def nearest(  # noqa: PLR0913  # each chooses one thing
     queries: Sketches,
-    index: Sketches | Collection | None = None,
+    index: Sketches | None = None,
     count: int = 10,
     level: float = 0.95,
     *,
@@ -146,12 +144,12 @@ def nearest(  # noqa: PLR0913  # each chooses one thing
 ) -> Nearest:
     """The `count` nearest index rows of each query, by estimated distance, with intervals and what they leave open.
 
-    Exact in the estimates: every pair counts, and no matrix of all pairs is made. What noise adds is subtracted pair by
+    Exact in the estimates: every pair is compared, a block of pairs at a time. What noise adds is subtracted pair by
     pair before ranking, so an index whose rows have different noises is ranked correctly.
 
     Args:
         queries: Rows to ask about.
-        index: Rows to search, read once, block by block; None searches the queries themselves, each without itself.
+        index: Rows to search; None searches the queries themselves, each without itself.
         count: How many answers to give, at most as many as there are.
         level: With this probability all intervals of a query hold.
         by: "size" for rows as they are, "shape" for rows divided by their totals.
@@ -160,37 +158,32 @@ def nearest(  # noqa: PLR0913  # each chooses one thing
         simultaneous: Whether the level holds for all queries together instead of for each.
         show_progress: Whether to show a bar on a terminal.
     """
-    _check_size("queries", checked_sketches("queries", queries, 1))
-    queries, without = with_shapes(queries, by, 1)
-    left_out = [without]
-    if isinstance(index, Sketches):
-        index, without = with_shapes(index, by, 1)
-        left_out.append(without)
-    index_rows = checked_rows("index", queries if index is None else index, 2 if index is None else 1)
-    check_same_space((*queries.protocols, *index_rows.protocols))
-    others = len(index_rows) - (index is None)
+    queries, left_out = with_shapes(checked_sketches("queries", queries, 1), by, 1)
+    notes = [left_out]
+    if index is None:
+        rows = checked_sketches("index", queries, 2)
+    else:
+        rows, left_out = with_shapes(checked_sketches("index", index, 1), by, 1)
+        notes.append(left_out)
+    _check_size("queries", queries)
+    _check_size("index", rows)
+    check_same_space((*queries.protocols, *rows.protocols))
+    others = len(rows) - (index is None)
     answers_each = min(integer("count", count, at_least=1, at_most=2**31), others)
     confidence = Level.of(level, method, others * (len(queries) if simultaneous else 1))  # before any work
     estimator = pair_estimator(by, beyond_chance=beyond_chance)
     shortlist = Shortlist(len(queries), answers_each)
-    search = Candidates(queries, answers_each, confidence, within=index is None) if by == "size" else None
-    first, clear = 0, clear_note(queries)
-    with progress("nearest", len(queries) * len(index_rows), "pairs", show=show_progress) as advance:
-        for block in index_rows.blocks(rows_at_once(queries.values.shape[1], _ROWS, _NUMBERS)):
-            _check_size("index", block)
-            if search is None or not search.search(block, first, shortlist, advance):
-                place = first, index is None
-                _search_tiles(queries, block, estimator, confidence, shortlist, place, advance)
-            clear = clear or clear_note(block)
-            first += len(block)
-            del block  # or it would stay while the next is read
-        if search is not None:
-            search.finish(shortlist)
+    noise_of_row, _ = noise_classes(rows.noises)
+    with progress("nearest", len(queries) * len(rows), "pairs", show=show_progress) as advance:
+        for tile in each_pair_once(queries, None if index is None else rows, estimator):
+            both_ways = index is None and not tile.estimate.within
+            _add(tile, noise_of_row, confidence, shortlist, both_ways=both_ways)
+            advance(tile.estimate.value.size * (1 + both_ways))
     answers = shortlist.answers()
     answers |= {name: np.sqrt(np.maximum(answers[name], 0.0)) for name in ("value", "lower", "upper")}
-    note = answer_note(by, clear, *left_out, beyond_chance=beyond_chance)
-    answers |= {"queries": queries.labels, "labels": _labels(index_rows, answers["indices"])}
-    answers["simultaneous"] = simultaneous
+    labels = tuple(tuple(rows.labels[number] for number in line) for line in answers["indices"].tolist())
+    answers |= {"queries": queries.labels, "labels": labels, "simultaneous": simultaneous}
+    note = answer_note(by, clear_note(queries, rows), *notes, beyond_chance=beyond_chance)
     return Nearest(**answers, level=level, by=by, beyond_chance=beyond_chance, note=note)
 
 
@@ -201,33 +194,49 @@ def _check_size(name: str, rows: Sketches) -> None:
         raise ParameterError(f"{name} must have numbers below 2^200, got larger ones; divide its rows first")
 
 
-def _search_tiles(
-    queries: Sketches,
-    block: Sketches,
-    estimator: PairEstimator,
-    confidence: Level,
-    shortlist: Shortlist,
-    place: tuple[int, bool],
-    advance: Advance,
+def _add(
+    tile: Tile, noise_of_row: NDArray[np.int64], level: Level, shortlist: Shortlist, *, both_ways: bool
 ) -> None:
-    """Adds every pair of the queries with a block, with its interval; for any estimator and any noises."""
-    first, within = place
-    for tile in each_pair_once(queries, block, estimator):
-        value = np.nan_to_num(tile.estimate.value, nan=np.inf)  # shapes without a total come last
-        lower, upper = tile.estimate.rule.interval(confidence)
-        start = first + tile.first_column
-        if within:  # nobody is its own neighbor
-            rows, columns = (np.arange(size) for size in value.shape)
-            lower = np.where(np.equal.outer(rows + tile.first_row, columns + start), np.inf, lower)
-        shortlist.add_tile((value, lower, upper), tile.first_row, start)
-        advance(value.size)
+    """Adds all pairs of a tile that can matter; `both_ways`: its rows are queries, and its columns, too."""
+    value, rule = np.nan_to_num(tile.estimate.value, nan=np.inf), tile.estimate.rule
+    is_pair = np.ones(value.shape, dtype=bool)
+    if tile.estimate.within:  # nobody is its own neighbor
+        np.fill_diagonal(is_pair, False)
+
+    def add(chosen: tuple[NDArray[np.int64], ...], lower: Floats, upper: Floats) -> None:
+        rows, columns = chosen[0] + tile.first_row, chosen[1] + tile.first_column
+        for queries, numbers in ((rows, columns), (columns, rows))[: 1 + both_ways]:
+            shortlist.add(queries, numbers, value[chosen], lower, upper)
+
+    if not isinstance(rule, Pair):
+        lower, upper = rule.interval(level)
+        chosen = np.nonzero(is_pair)
+        add(chosen, lower[chosen], upper[chosen])
+        return
+    if rule.noises.shared is not None:
+        pairs, merged = rule.noises.shared
+        kept = is_pair[pairs]
+        is_pair[pairs] = False
+        ends = pair_intervals(rule.model, merged, value[pairs], level)
+        add(tuple(axis[kept] for axis in pairs), *(end[kept] for end in ends))
+    others = np.where(is_pair, value, np.inf)
+    smallest = _smallest(others, noise_of_row[tile.first_column :], shortlist.count + 1)
+    if both_ways:
+        smallest |= _smallest(others.T.copy(), noise_of_row[tile.first_row :], shortlist.count + 1).T
+    chosen = np.nonzero(smallest & is_pair)
+    add(chosen, *pair_intervals(rule.model, rule.noises.take(chosen), value[chosen], level))
 
 
-def _labels(index_rows: Sketches | Collection, indices: NDArray[np.int64]) -> tuple[tuple[str, ...], ...]:
-    """The labels of the answers."""
-    if isinstance(index_rows, Sketches):  # no copy of rows
-        names: Any = index_rows.labels
-    else:
-        numbers = np.unique(indices).tolist()
-        names = dict(zip(numbers, index_rows.rows(numbers).labels, strict=True))
-    return tuple(tuple(names[number] for number in row) for row in indices.tolist())
+def _smallest(value: Floats, noises: NDArray[np.int64], kept: int) -> NDArray[np.bool_]:
+    """Where the smallest values of each row are: so many of each noise of the columns, and all that equal the last of these.
+
+    No others matter: both ends of an interval rise with the estimate, among pairs of one query with rows of one noise.
+    """
+    smallest = np.ones(value.shape, dtype=bool)
+    noises = noises[: value.shape[1]]
+    for noise, count in enumerate(np.bincount(noises).tolist()):
+        if count > kept:
+            columns = np.flatnonzero(noises == noise) if count < len(noises) else slice(None)
+            part = value[:, columns]
+            smallest[:, columns] = part <= np.partition(part, kept - 1, axis=1)[:, kept - 1 : kept]
+    return smallest

@@ -23,7 +23,6 @@ from armslength.estimates.shapes import (
     squared_shape_distances,
 )
 from armslength.results import Result
-from armslength.sketches.sketch_file import Collection
 from armslength.sketches.sketches import Sketches
 
 PairEstimator = Callable[[Sketches, Sketches | None], Estimate]
@@ -32,7 +31,6 @@ BY = ("size", "shape")
 MORE, FEWER, NOT_FOUND = "more", "fewer", "no difference found"
 ROWS, COLUMNS = 256, 2048  # half a million pairs to a tile: 4 MiB for each number of a pair
 SMALL = 1024  # rows within which all pairs are one tile
-LEFT_ROWS = 4096  # rows of a collection on the left: the right side is read once for each so many
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -99,31 +97,18 @@ def best_question(sketches: Sketches) -> tuple[str, bool]:
     return "shape", not sketches.noises.has_shared
 
 
-def each_pair_once(
-    a: Sketches | Collection, b: Sketches | Collection | None, estimator: PairEstimator
-) -> Iterator[Tile]:
-    """Tiles with every row of a against every row of b, or with every pair within a once.
-
-    Of a side that is read from files, no block stays in memory longer than it is needed.
-    """
-    if b is None and len(a) <= SMALL:
-        yield Tile(0, 0, estimator(a if isinstance(a, Sketches) else a.to_sketches(), None))
-        return
-    in_memory = ROWS if isinstance(b, Sketches) else len(a)  # one block, if the other side is read for each
-    first_row = 0
-    for left in a.blocks(LEFT_ROWS if isinstance(a, Collection) else in_memory):
-        first_column = 0
-        if b is None:
-            for rows in row_blocks(len(left)):
-                for tile in tiles_within(rows, left, estimator, from_diagonal=True):
-                    yield Tile(first_row + tile.first_row, first_row + tile.first_column, tile.estimate)
-            first_column = first_row + len(left)
-        for columns in (a if b is None else b).blocks(COLUMNS, first_column):
-            for rows in row_blocks(len(left)):
-                part = left.span(rows.start, rows.stop)
-                yield Tile(first_row + rows.start, first_column, estimator(part, columns))
-            first_column += len(columns)
-        first_row += len(left)
+def each_pair_once(a: Sketches, b: Sketches | None, estimator: PairEstimator) -> Iterator[Tile]:
+    """Tiles with every row of a against every row of b, or with every pair within a once."""
+    if b is not None:
+        for start in range(0, len(b), COLUMNS):
+            columns = b.span(start, start + COLUMNS)
+            for rows in row_blocks(len(a)):
+                yield Tile(rows.start, start, estimator(a.span(rows.start, rows.stop), columns))
+    elif len(a) <= SMALL:
+        yield Tile(0, 0, estimator(a, None))
+    else:
+        for rows in row_blocks(len(a)):
+            yield from tiles_within(rows, a, estimator, from_diagonal=True)
 
 
 def tiles_within(
@@ -156,7 +141,7 @@ def with_shapes(sketches: Sketches, by: str, at_least: int) -> tuple[Sketches, s
     is_sure = has_sure_total(sketches)
     if is_sure.all():
         return sketches, ""
-    checked_rows("sketches with a total above 0", sketches[is_sure], at_least)
+    checked_sketches("sketches with a total above 0", sketches[is_sure], at_least)
     return sketches[is_sure], f"left out: {some_labels(sketches.labels, ~is_sure)}, whose total may be 0"
 
 
@@ -176,16 +161,7 @@ def by_evidence(value: Floats, lower: Floats, upper: Floats) -> NDArray[np.int64
 def checked_sketches(name: str, sketches: object, at_least: int) -> Sketches:
     """The sketches, if they are sketches of so many rows."""
     if not isinstance(sketches, Sketches):
-        advice = "; load it with .to_sketches()" if isinstance(sketches, Collection) else ""
-        raise ParameterError(f"{name} must be al.Sketches, got {type(sketches).__name__}{advice}")
-    checked_rows(name, sketches, at_least)
+        raise ParameterError(f"{name} must be al.Sketches, got {type(sketches).__name__}")
+    if len(sketches) < at_least:
+        raise ParameterError(f"{name} must have at least {plural(at_least, 'row')}, got {len(sketches)}")
     return sketches
-
-
-def checked_rows(name: str, rows: object, at_least: int) -> Sketches | Collection:
-    """The rows, if they are sketches or a collection of so many rows."""
-    if not isinstance(rows, Sketches | Collection):
-        raise ParameterError(f"{name} must be al.Sketches or a collection of them, got {type(rows).__name__}")
-    if len(rows) < at_least:
-        raise ParameterError(f"{name} must have at least {plural(at_least, 'row')}, got {len(rows)}")
-    return rows

@@ -24,7 +24,6 @@ from armslength.cli.options import (
     chosen_parties,
     flag,
     load_all,
-    open_all,
     option,
     party_files,
     rows_of,
@@ -52,10 +51,10 @@ Examples:
   armslength compare sketches.parquet --below 40 --possibly   not surely more than 40 apart
   armslength compare sketches.parquet --above 40              surely more than 40 apart
   armslength compare sketches.parquet --by shape --top 20
-  armslength compare sketches/ --top 20                       all files of a folder, a block at a time
+  armslength compare sketches/ --top 20                       all files of a folder
 
-"Not resolved": the interval contains 0, so the two may be equal. Memory does not grow with the number of pairs
-or of files in a folder; csv and json are written while they are computed.
+"Not resolved": the interval contains 0, so the two may be equal. Memory does not grow with the number of pairs;
+csv and json are written while they are computed.
 """
 )
 @party_files
@@ -82,7 +81,7 @@ def compare(files: tuple[str, ...], against: str | None, output_format: str, **o
     Each pair comes with its estimate, an interval that contains the truth with probability --level, and whether the two
     can be told apart. Comparing costs no privacy, however often you do it.
     """
-    sketches = open_all(files, 2)
+    sketches = load_all(files, 2, repeated=True)
     left, right = (sketches, None) if against is None else _one_against_others(sketches, against)
     reader = al.compare(left, right, show_progress=True, **options)
     first = reader.read_next_batch()  # raises errors before anything is printed
@@ -101,14 +100,11 @@ def compare(files: tuple[str, ...], against: str | None, output_format: str, **o
     echo_notes(metadata["note"])
 
 
-def _one_against_others(
-    sketches: "al.Sketches | al.Collection", label: str
-) -> "tuple[al.Sketches, al.Sketches | al.Collection]":
+def _one_against_others(sketches: "al.Sketches", label: str) -> "tuple[al.Sketches, al.Sketches]":
     """The row of this label, and all others."""
-    one = sketches[label]
-    if not isinstance(sketches, al.Sketches):
-        return one, sketches.without(label)
-    return one, sketches.rows([row for row, other in enumerate(sketches.labels) if other != label])
+    return sketches[label], sketches.rows(
+        [row for row, other in enumerate(sketches.labels) if other != label]
+    )
 
 
 def _lines(first: "pa.RecordBatch", rest: "Iterable[pa.RecordBatch]") -> Iterator[dict[str, Any]]:
@@ -129,18 +125,12 @@ def _write_json(lines: Iterable[dict[str, Any]]) -> None:
 
 def _write_table(
     lines: Iterable[dict[str, Any]],
-    sides: "tuple[al.Sketches | al.Collection, ...]",
+    sides: "tuple[al.Sketches, ...]",
     metadata: dict[str, str],
 ) -> tuple[list[str], str] | None:
     """Prints all pairs; returns the one whose interval ends farthest from 0, if one does, and that end in words."""
     columns = [
-        *(
-            # The labels of a collection are not known before.
-            Column.of_labels(name, side.labels)
-            if isinstance(side, al.Sketches)
-            else Column(name, LONGEST_LABEL)
-            for name, side in zip(("left", "right"), sides, strict=True)
-        ),
+        *(Column.of_labels(name, side.labels) for name, side in zip(("left", "right"), sides, strict=True)),
         *map(Column.of_numbers, (metadata["quantity"], "from", "to")),
         Column("", len("not resolved")),
     ]
@@ -179,7 +169,7 @@ def _write_table(
 
 
 def _echo_farthest(
-    sketches: "al.Sketches | al.Collection",
+    sketches: "al.Sketches",
     files: tuple[str, ...],
     pair: list[str],
     distance: str,
@@ -205,7 +195,7 @@ Examples:
   armslength nearest sketches.parquet
   armslength nearest sketches.parquet --query north --count 5
   armslength nearest wards.parquet --index archive.parquet --count 3
-  armslength nearest wards.parquet --index archive/            all files of a folder, a block at a time
+  armslength nearest wards.parquet --index archive/            all files of a folder
 
 "surely nearest": no other party can be nearer, at the level. "could be nearest": the intervals do not rule it out.
 """
@@ -229,14 +219,12 @@ def nearest(
 
     The search is exact: it compares every pair. All intervals of one query hold together with probability --level.
     """
-    queries = open_all(files, 1 if index else 2)
-    candidates: Any = open_all(index) if index else None
+    queries = load_all(files, 1 if index else 2, repeated=True)
+    searched = load_all(index, repeated=True) if index else None
     if query is not None:
         queries, others = _one_against_others(queries, query)
-        candidates = others if candidates is None else candidates
-    if not isinstance(queries, al.Sketches):
-        queries = queries.to_sketches()
-    result = al.nearest(queries, candidates, show_progress=True, **options)
+        searched = others if searched is None else searched
+    result = al.nearest(queries, searched, show_progress=True, **options)
     echo_result(result, output_format, result.note)
 
 
@@ -252,7 +240,7 @@ A group is supported if its two parts are closer to each other than the group is
 projection and the totals could explain. That is about the people in the data, unless --beyond-chance asks about the populations
 behind them. A question mark marks merges that are not supported: there the tree is only a description.
 
-A tree has at most 5,000 leaves, and support is claimed for at most 2,000. For more rows, use scikit-learn on the values of the sketches: docs/guides/collections.md.
+A tree has at most 5,000 leaves, and support is claimed for at most 2,000. For more rows, use scikit-learn on the values of the sketches.
 """
 )
 @party_files
@@ -271,7 +259,7 @@ def cluster(
     Without --cut or --height, the largest supported groups are clusters, and all parties are one cluster if there are none. All
     supported groups are right together with probability of about --level. A cut is a description of the estimates.
     """
-    sketches = open_all(files, 2)
+    sketches = load_all(files, 2, repeated=True)
     tree = al.cluster(sketches, **options)
     clusters = tree.flat(cut, height)
     if output_format == "table":

@@ -144,7 +144,7 @@ def _joined(labels: list[str]) -> str:
 
 
 def echo_against_others(
-    sketches: "al.Sketches | al.Collection",
+    sketches: "al.Sketches",
     files: Sequence[str],
     groups: Sequence[Sequence[str]],
     level: float,
@@ -152,12 +152,11 @@ def echo_against_others(
     """For each group of labels, in what it differs from all others; the level is for all of the groups together."""
     if not groups:
         return
-    rows = sketches if isinstance(sketches, al.Sketches) else sketches.to_sketches()
     lines = []
     for group in groups:
-        others = [label for label in rows.labels if label not in set(group)]
+        others = [label for label in sketches.labels if label not in set(group)]
         try:
-            answer = al.explain(rows[others], rows[list(group)], level=1 - (1 - level) / len(groups))
+            answer = al.explain(sketches[others], sketches[list(group)], level=1 - (1 - level) / len(groups))
             reasons = ", ".join(answer.reasons()) or "no difference is sure"
         except al.NotResolvableError:
             reasons = "too few people to say"

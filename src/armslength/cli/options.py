@@ -211,24 +211,30 @@ def work_limit() -> dict[str, Any]:
     return {"max_work": None} if context_value("no_work_limit") else {}
 
 
-def load_all(paths: tuple[str, ...], at_least: int = 1) -> "al.Sketches":
-    """The rows of all files that --only and --exclude leave, in order; at least so many, and every label once."""
+def load_all(paths: tuple[str, ...], at_least: int = 1, *, repeated: bool = False) -> "al.Sketches":
+    """The rows of all files that --only and --exclude leave, in order; at least so many.
+
+    Every label comes once; with `repeated` that holds only where no folder is among the files, and no party is chosen.
+    """
     sketches = al.load(list(paths), **work_limit())
     only, exclude = context_value("only"), context_value("exclude") or []
     for name in (*(only or ()), *exclude):
         sketches[name]  # raises an error for a name that no row has
     labels = [label for label in sketches.labels if (only is None or label in only) and label not in exclude]
-    _check_count(len(labels), at_least)
-    if len(set(labels)) != len(labels):
+    if len(labels) < at_least:
+        raise al.ParameterError(
+            f"the files must hold at least {at_least} rows to compare, got {len(labels)}; "
+            "name the files of other parties, too"
+        )
+    may_repeat = repeated and not (only or exclude) and any(Path(path).is_dir() for path in paths)
+    if not may_repeat and len(set(labels)) != len(labels):
         raise al.ParameterError(
             "labels must differ between all files, got one of them twice; `armslength drift` compares two releases of one party"
         )
     return sketches if len(labels) == len(sketches) else rows_of(sketches, paths, labels)
 
 
-def rows_of(
-    sketches: "al.Sketches | al.Collection", files: Sequence[str], labels: Sequence[str]
-) -> "al.Sketches":
+def rows_of(sketches: "al.Sketches", files: Sequence[str], labels: Sequence[str]) -> "al.Sketches":
     """The rows of these labels, with margins if all of them have the same: joined with files without them, they lost them."""
     rows = sketches[list(labels)]
     if rows.margins is not None or all(protocol.margins is None for protocol in sketches.protocols):
@@ -238,24 +244,6 @@ def rows_of(
         part = al.load(path, **work_limit())
         parts.append(part.rows([row for row, label in enumerate(part.labels) if label in names]))
     return al.concat([part for part in parts if len(part)])[list(labels)]
-
-
-def open_all(paths: tuple[str, ...], at_least: int = 1) -> "al.Sketches | al.Collection":
-    """The rows of all files; as a collection, in which labels may come twice, if there is a folder among them."""
-    is_chosen = context_value("only") or context_value("exclude")
-    if is_chosen or not any(Path(path).is_dir() for path in paths):
-        return load_all(paths, at_least)
-    collection = al.open_collection(paths, **work_limit())
-    _check_count(len(collection), at_least)
-    return collection
-
-
-def _check_count(rows: int, at_least: int) -> None:
-    if rows < at_least:
-        raise al.ParameterError(
-            f"the files must hold at least {at_least} rows to compare, got {rows}; "
-            "name the files of other parties, too"
-        )
 
 
 def check_new_file(output: str | None, *, overwrite: bool, read: Iterable[str] = ()) -> None:

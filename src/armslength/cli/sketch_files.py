@@ -30,12 +30,12 @@ from armslength.files import atomic_write
 from armslength.results import LONGEST_LABEL, Column, heading, line, shortened, table_lines
 from armslength.sketches.card import release_card
 from armslength.sketches.noises import UNKNOWN
+from armslength.sketches.plausibility import implausible
 from armslength.sketches.sketch_file import list_files
 from armslength.sketches.sketches import sum_rows
 from armslength.sketches.verify import FAILS
 
-_MOST_FILES, _MOST_PROTOCOLS, _MOST_FLAGGED = 20, 2, 10  # in the table
-_MOST_ITEM_GROUPS, _MOST_PARTIES = 30, 5
+_MOST_FLAGGED, _MOST_ITEM_GROUPS, _MOST_PARTIES = 10, 30, 5  # in the table
 
 
 @click.command(
@@ -44,7 +44,7 @@ Examples:
   armslength inspect sketches.parquet
   armslength inspect north.parquet south.parquet --format json
   armslength inspect sketches.parquet --format csv             one line for each row
-  armslength inspect sketches/                                 a folder: its files; of rows only in_clear is read
+  armslength inspect sketches/                                 all files of a folder
 """
 )
 @sketch_files
@@ -52,14 +52,11 @@ Examples:
 def inspect(files: tuple[str, ...], output_format: str) -> None:
     """Show what sketch files hold: rows, sizes, protocols, and the guarantee in words.
 
-    With a folder, all files are shown as one collection: files and row counts, not each row. Rows are flagged as implausible if
-    the noise that their protocol declares would hardly ever give such numbers (one call in 10^9). Unless rows are in the clear,
-    everything here is public: the file holds no count of people without noise, no hash of data and no time.
+    Rows are flagged as implausible if the noise that their protocol declares would hardly ever give such numbers (one call in
+    10^9). Unless rows are in the clear, everything here is public: the file holds no count of people without noise, no hash of data and no time.
     """
-    if any(Path(name).is_dir() for name in files):
-        click.echo(_collection_listing(files, output_format))
-        return
-    loaded = {name: al.load(name, **work_limit()) for name in files}
+    paths = [str(path) for name in files for path in list_files(name)]
+    loaded = {path: al.load(path, **work_limit()) for path in paths}
     documents = {name: _document(sketches) for name, sketches in loaded.items()}
     if output_format == "json":
         click.echo(as_json([{"file": name, **document} for name, document in documents.items()]))
@@ -70,65 +67,18 @@ def inspect(files: tuple[str, ...], output_format: str) -> None:
         click.echo("\n\n".join(_page(name, loaded[name], document) for name, document in documents.items()))
 
 
-def _collection_listing(paths: tuple[str, ...], output_format: str) -> str:
-    """The files of a collection: a table of the first of them, or all of them as "json" or "csv"."""
-    collection = al.open_collection(paths, **work_limit())
-    files: list[dict[str, Any]] = [
-        {
-            "file": file.path,
-            "rows": file.rows,
-            "row_groups": len(file.group_rows),
-            "bytes": file.size,
-            "in_clear": any(any(file.column("in_clear", group)) for group in range(len(file.group_rows))),
-        }
-        for file in collection.files
-    ]
-    if output_format == "csv":
-        return as_csv(files)
-    card = release_card(collection.releases, in_clear=any(file["in_clear"] for file in files))
-    if output_format == "json":
-        facts = {"sketch_dim": collection.transform.sketch_dim, "space": collection.space, "card": card}
-        return as_json({"rows": len(collection), **facts, "files": files})
-    rows = [
-        {
-            "file": shortened(printable(file["file"]), 2 * LONGEST_LABEL),
-            "rows": f"{file['rows']:,}",
-            "row groups": f"{file['row_groups']:,}",
-            "bytes": f"{file['bytes']:,}",
-            "": "NOT PRIVATE" if file["in_clear"] else "",
-        }
-        for file in files
-    ]
-    first_line, *lines = table_lines(rows, ("file", ""))
-    title = f"{printable(', '.join(paths))}: {plural(len(files), 'file')}, {_contents(collection)}"
-    return "\n".join(
-        [
-            f"{title}, {sum(file['bytes'] for file in files):,} bytes",
-            f"space {collection.space}",
-            "",
-            *at_most(_MOST_PROTOCOLS, _card_paragraphs(card), "protocol"),
-            "",
-            first_line,
-            *at_most(_MOST_FILES, lines, "file"),
-        ]
-    )
-
-
-def _contents(source: "al.Sketches | al.Collection") -> str:
+def _contents(sketches: "al.Sketches") -> str:
     """How many rows there are, and what they have beside their sketches."""
-    if isinstance(source, al.Sketches):
-        totals, margins = source.totals is not None, source.margins is not None
-    else:
-        totals, margins = source.has_totals, source.has_margins
-    sizes = f"{plural(len(source), 'row')} of {plural(source.transform.sketch_dim, 'number')}"
-    return f"{sizes}, {source.transform.name}{', with totals' * totals}{', with margins' * margins}"
+    totals, margins = sketches.totals is not None, sketches.margins is not None
+    sizes = f"{plural(len(sketches), 'row')} of {plural(sketches.transform.sketch_dim, 'number')}"
+    return f"{sizes}, {sketches.transform.name}{', with totals' * totals}{', with margins' * margins}"
 
 
 def _document(sketches: "al.Sketches") -> dict[str, Any]:
     """All that a file says of its rows, and its card. Margins are by item group; the people behind them are in the rows."""
     missing = [None] * len(sketches)
     flags: dict[int, list[str]] = {}
-    for finding in al.implausible(sketches):
+    for finding in implausible(sketches):
         flags.setdefault(finding.row, []).append(finding.reason)
     columns = {
         "label": sketches.labels,

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -174,6 +174,11 @@ class PairNoises:
     def each(self, name: str) -> Floats:
         """A cumulant ("k2" or "k4") of every row or pair; shared noises count as two."""
         return np.broadcast_to(getattr(self, name)[self.index], self.shape)
+
+    def take(self, chosen: tuple[NDArray[np.int64], ...]) -> "PairNoises":
+        """The noises of some rows or pairs, none of which shares a noise."""
+        index = tuple(np.broadcast_to(numbers, self.shape)[chosen] for numbers in self.index)
+        return replace(self, shape=(len(chosen[0]),), index=index, shared=None)
 
     def by_law(self) -> tuple[list[PairNoise], NDArray[np.int64], Floats, Floats]:
         """The few laws that the different noises have up to a unit; and for each noise three arrays.

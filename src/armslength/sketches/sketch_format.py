@@ -78,13 +78,6 @@ class Layout:
         }
         return pa.schema([pa.field(name, kind, nullable=False) for name, kind in columns.items()])
 
-    def empty(self, rows: int) -> dict[str, NDArray[Any]]:
-        """Memory for the arrays of so many rows, by their names in `Sketches`."""
-        widths = {"values": (self.width,)} | ({"totals": ()} if self.has_totals else {})
-        widths |= {"margins": (self.margin_width,)} if self.margin_width else {}
-        kind = np.int64 if self.is_integer else np.float64
-        return {name: np.empty((rows, *width), dtype=kind) for name, width in widths.items()}
-
 
 def write_sketch_file(path: str | os.PathLike[str], sketches: "Sketches") -> None:
     """Writes the file, whole or not at all."""
@@ -290,14 +283,6 @@ def read_labels(column: pa.ChunkedArray) -> list[str]:
     if not fit or not all(map(is_showable, names)):
         raise DamagedFileError(f"must have labels that are {SHOWABLE}, got others")
     return [names[number] for number in labels.indices.to_pylist()]
-
-
-def read_in_clear(column: pa.ChunkedArray) -> list[bool]:
-    """For each row, whether data without noise is part of it."""
-    if column.null_count:
-        raise DamagedFileError("must have no missing values, got some")
-    in_clear: list[bool] = column.to_pylist()
-    return in_clear
 
 
 def _read_numbers(table: pa.Table, name: str) -> NDArray[Any]:

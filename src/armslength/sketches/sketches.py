@@ -1,17 +1,15 @@
 """Sketches: released rows, which add, subtract, scale, join and slice like the data they stand for."""
 
 import os
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
-from itertools import islice
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from armslength.checks import LONGEST_LABEL, checked_labels, integer, number, short_repr
+from armslength.checks import LONGEST_LABEL, checked_labels, number, short_repr
 from armslength.errors import IncompatibleSketchesError, ParameterError, plural
 from armslength.privacy.exact_numbers import decimal_text
 from armslength.protocol.protocol import Protocol
@@ -23,100 +21,7 @@ from armslength.sketches.sketch_format import list_column, margin_width, write_s
 _COORDINATES_IN_REPR = 3
 
 
-class SketchRows:
-    """What `Sketches` and `Collection` share: rows of one space, which are selected in the same way."""
-
-    def __init__(self, protocols: Iterable[Protocol]) -> None:
-        self.protocols = tuple(protocols)
-        if len(self.protocols) > 1:
-            self.protocols = tuple(dict.fromkeys(self.protocols))
-            check_same_space(self.protocols)
-        self.transform = self.protocols[0].transform
-
-    @property
-    def protocol(self) -> Protocol:
-        """The one protocol of all rows."""
-        if len(self.protocols) != 1:
-            count = len(self.protocols)
-            raise ParameterError(f"protocol must be one for all rows, got {count}; see .protocols")
-        return self.protocols[0]
-
-    @property
-    def space(self) -> str:
-        """The fingerprint of what all rows agree on."""
-        return self.protocols[0].space
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """How many rows there are."""
-
-    @abstractmethod
-    def rows(self, numbers: Sequence[int]) -> "Sketches":
-        """Rows by number, in this order; one may come more than once."""
-
-    @abstractmethod
-    def each_label(self) -> Iterator[str]:
-        """The labels of all rows, in order."""
-
-    def __contains__(self, label: object) -> bool:
-        """Whether a row has this label."""
-        return any(label == known for known in self.each_label())
-
-    def __getitem__(self, chosen: Any) -> "Sketches":
-        """Rows by number, slice, mask or label, or by a list of numbers or labels; always `Sketches`.
-
-        A label that several rows have is refused: select those by number.
-        """
-        count = len(self)
-        if isinstance(chosen, slice):
-            if any(isinstance(end, str) for end in (chosen.start, chosen.stop)):
-                raise ParameterError("a slice must be of row numbers, got labels; name all labels in a list")
-            return self.rows(range(count)[chosen])
-        try:
-            array = np.asarray(chosen)
-        except ValueError:  # lists of different lengths
-            array = np.empty((0, 0))
-        if array.dtype == np.bool_ and array.shape == (count,):
-            return self.rows(np.flatnonzero(array).tolist())
-        keys = np.atleast_1d(array).tolist()
-        if keys and array.ndim <= 1 and all(isinstance(key, str) for key in keys):
-            return self.rows(self._row_numbers(keys))
-        is_numbers = array.ndim <= 1 and (not keys or array.dtype.kind in "iu")
-        if not is_numbers or not all(-count <= key < count for key in keys):
-            rule = f"rows must be numbers below {count}, a slice, a label or labels"
-            raise ParameterError(f"{rule}, got {short_repr(chosen)}")
-        return self.rows([key % count for key in keys])
-
-    def _row_numbers(self, labels: list[str]) -> list[int]:
-        """The number of the one row that has each label."""
-        rows_by_label: dict[str, list[int]] = {label: [] for label in labels}
-        for row, label in enumerate(self.each_label()):
-            if label in rows_by_label:
-                rows_by_label[label].append(row)
-        for label, rows in rows_by_label.items():
-            name = short_repr(label)
-            if not rows:
-                raise ParameterError(
-                    f"label must be that of a row, got {name}{self._label_suggestion(label)}"
-                )
-            if len(rows) > 1:
-                raise ParameterError(
-                    f"label must be that of one row, got {name}, which {len(rows)} rows have: "
-                    f"numbers {', '.join(map(str, rows[:8]))}{', …' if len(rows) > 8 else ''}"
-                )
-        return [rows_by_label[label][0] for label in labels]
-
-    def _label_suggestion(self, label: str) -> str:
-        """For a message: what may be meant by a label that no row has."""
-        labels = list(islice(self.each_label(), 10_000))
-        by_casefold = {known.casefold(): known for known in labels}
-        close = [repr(by_casefold[match]) for match in get_close_matches(label.casefold(), by_casefold, 3)]
-        if close:
-            return f"; did you mean {' or '.join(close)}?"
-        return f"; there are {', '.join(map(repr, labels[:8]))}{', …' if len(self) > 8 else ''}"
-
-
-class Sketches(SketchRows, Result):
+class Sketches(Result):
     """Rows of k numbers in integer units, each with a label and the noises it is made of.
 
     Everything here is post-processing of released rows: it costs no privacy, however often it is done. `sketches["north"]`,
@@ -147,7 +52,11 @@ class Sketches(SketchRows, Result):
         totals: NDArray[Any] | None = None,
         margins: NDArray[Any] | None = None,
     ) -> None:
-        super().__init__(protocols)
+        self.protocols = tuple(protocols)
+        if len(self.protocols) > 1:
+            self.protocols = tuple(dict.fromkeys(self.protocols))
+            check_same_space(self.protocols)
+        self.transform = self.protocols[0].transform
         self.values = values
         self.labels = tuple(map(str, range(len(values))) if labels is None else labels)
         self.noises = noises
@@ -158,6 +67,19 @@ class Sketches(SketchRows, Result):
         for array in (values, totals, margins):
             if array is not None:
                 array.flags.writeable = False
+
+    @property
+    def protocol(self) -> Protocol:
+        """The one protocol of all rows."""
+        if len(self.protocols) != 1:
+            count = len(self.protocols)
+            raise ParameterError(f"protocol must be one for all rows, got {count}; see .protocols")
+        return self.protocols[0]
+
+    @property
+    def space(self) -> str:
+        """The fingerprint of what all rows agree on."""
+        return self.protocols[0].space
 
     @property
     def margin_names(self) -> tuple[str, ...]:
@@ -198,9 +120,61 @@ class Sketches(SketchRows, Result):
             and self.noises == other.noises
         )
 
-    def each_label(self) -> Iterator[str]:
-        """The labels of all rows, in order."""
-        return iter(self.labels)
+    def __contains__(self, label: object) -> bool:
+        """Whether a row has this label."""
+        return label in self.labels
+
+    def __getitem__(self, chosen: Any) -> "Sketches":
+        """Rows by number, slice, mask or label, or by a list of numbers or labels.
+
+        A label that several rows have is refused: select those by number.
+        """
+        count = len(self)
+        if isinstance(chosen, slice):
+            if any(isinstance(end, str) for end in (chosen.start, chosen.stop)):
+                raise ParameterError("a slice must be of row numbers, got labels; name all labels in a list")
+            return self.rows(range(count)[chosen])
+        try:
+            array = np.asarray(chosen)
+        except ValueError:  # lists of different lengths
+            array = np.empty((0, 0))
+        if array.dtype == np.bool_ and array.shape == (count,):
+            return self.rows(np.flatnonzero(array).tolist())
+        keys = np.atleast_1d(array).tolist()
+        if keys and array.ndim <= 1 and all(isinstance(key, str) for key in keys):
+            return self.rows(self._row_numbers(keys))
+        is_numbers = array.ndim <= 1 and (not keys or array.dtype.kind in "iu")
+        if not is_numbers or not all(-count <= key < count for key in keys):
+            rule = f"rows must be numbers below {count}, a slice, a label or labels"
+            raise ParameterError(f"{rule}, got {short_repr(chosen)}")
+        return self.rows([key % count for key in keys])
+
+    def _row_numbers(self, labels: list[str]) -> list[int]:
+        """The number of the one row that has each label."""
+        rows_by_label: dict[str, list[int]] = {label: [] for label in labels}
+        for row, label in enumerate(self.labels):
+            if label in rows_by_label:
+                rows_by_label[label].append(row)
+        for label, rows in rows_by_label.items():
+            name = short_repr(label)
+            if not rows:
+                raise ParameterError(
+                    f"label must be that of a row, got {name}{self._label_suggestion(label)}"
+                )
+            if len(rows) > 1:
+                raise ParameterError(
+                    f"label must be that of one row, got {name}, which {len(rows)} rows have: "
+                    f"numbers {', '.join(map(str, rows[:8]))}{', …' if len(rows) > 8 else ''}"
+                )
+        return [rows_by_label[label][0] for label in labels]
+
+    def _label_suggestion(self, label: str) -> str:
+        """For a message: what may be meant by a label that no row has."""
+        by_casefold = {known.casefold(): known for known in self.labels[:10_000]}
+        close = [repr(by_casefold[match]) for match in get_close_matches(label.casefold(), by_casefold, 3)]
+        if close:
+            return f"; did you mean {' or '.join(close)}?"
+        return f"; there are {', '.join(map(repr, self.labels[:8]))}{', …' if len(self) > 8 else ''}"
 
     def rows(self, numbers: Sequence[int]) -> "Sketches":
         """Rows by number, in this order; one may come more than once."""
@@ -214,12 +188,6 @@ class Sketches(SketchRows, Result):
 
     def _select(self, rows: Any, labels: Sequence[str]) -> "Sketches":
         return _combined([self], labels, self.noises.take(rows), lambda numbers: numbers[rows])
-
-    def blocks(self, rows: int, first: int = 0) -> "Iterator[Sketches]":
-        """All rows in order from the first, at most so many at a time; values are shared, not copied."""
-        step = integer("rows", rows, at_least=1, at_most=2**40)
-        begin = integer("first", first, at_least=0, at_most=len(self))
-        return (self.span(start, start + step) for start in range(begin, len(self), step))
 
     def __add__(self, other: Any) -> "Sketches":
         return self._combine(other, 1, "+")

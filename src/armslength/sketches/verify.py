@@ -21,8 +21,8 @@ from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
 from armslength.results import Result
 from armslength.sketches.card import release_card
 from armslength.sketches.plausibility import implausible, tested_rows
-from armslength.sketches.sketch_file import DEFAULT_LIMIT, Collection, SketchFile
-from armslength.sketches.sketch_format import margin_width
+from armslength.sketches.sketch_file import DEFAULT_LIMIT, read_file
+from armslength.sketches.sketch_format import FileHeader, margin_width
 from armslength.sketches.sketches import Sketches
 from armslength.spelling import nfc
 from armslength.transforms.transform import Transform, largest_column_norms
@@ -105,19 +105,17 @@ def verify(
     opened = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger(ledger, read_only=True)
     name, budget = printable(os.fspath(path)), WorkBudget(max_work)
     try:
-        file = SketchFile.open(path, limit, {}, budget)
-        file.check_size()
-        transform = file.header.protocols[0].transform
+        header, sketches = read_file(path, limit, {}, budget)
+        transform = sketches.transform
         budget.charge(transform.columns_work(_column_count(transform)), name)  # of `check_matrix`
-        sketches = Collection([file]).all_rows()
     except ArmslengthError as problem:
         return Verification(name, (Check("file", FAILS, str(problem)),))
-    rows = plural(file.rows, "row")
+    rows = plural(len(sketches), "row")
     checks = (
         Check("file", HOLDS, f"the digests of the header and of every column of {rows} match"),
         check_matrix(sketches.protocols[0]),  # all of a file have one transform
         *map(check_calibration, sketches.protocols),
-        _check_card(file, sketches),
+        _check_card(header, sketches),
         *_check_margins(sketches),
         _check_noise(sketches),
         _check_agreement(sketches, protocol),
@@ -126,16 +124,16 @@ def verify(
     return Verification(name, checks)
 
 
-def _check_card(file: SketchFile, sketches: Sketches) -> Check:
+def _check_card(header: FileHeader, sketches: Sketches) -> Check:
     in_clear = any(sketches.in_clear)
-    card = file.header.card
+    card = header.card
     if card["in_clear"] != in_clear:
         rows = "rows are in the clear" if in_clear else "no row is in the clear"
         return Check("card", FAILS, f"the card contradicts the rows: {rows}")
     if card.get("armslength") != __version__:
         words = "every fact matches the protocols; the text was written by another version of armslength"
         return Check("card", NOT_CHECKED, words)
-    same = card == release_card(file.header.releases, in_clear=in_clear)
+    same = card == release_card(header.releases, in_clear=in_clear)
     words = "every fact and the text match the protocols" if same else "its text does not match its protocols"
     return Check("card", HOLDS if same else FAILS, words)
 

@@ -77,13 +77,3 @@ def test_drift_marks_the_parties_and_alike_the_answer(mixed):
     assert found.to_arrow()["in_clear"].to_pylist() == [False, False, False, True]
     assert al.alike(mixed[0], mixed[3], within=5).in_clear
     assert not al.alike(mixed[0], mixed[1], within=5).in_clear
-
-
-@pytest.mark.parametrize(
-    "known", [{}, {"method": "guaranteed"}, {"by": "shape"}, {"by": "shape", "method": "guaranteed"}], ids=str
-)
-def test_closer_is_marked_whichever_row_is_in_the_clear(known, mixed):
-    for order in (("query", "a", "b"), ("a", "query", "b"), ("a", "b", "query")):
-        found = al.closer(*(mixed[name] for name in order), **known)
-        assert found.to_arrow()["in_clear"].to_pylist() == [True]
-    assert not al.closer(*(mixed[name] for name in "abc"), **known).to_arrow()["in_clear"][0].as_py()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import armslength as al
-from armslength.answers import nearest, pairs
+from armslength.answers import pairs
 
 TRANSFORM = al.SparseJL(input_dim=300, sketch_dim=32, sparsity=1, seed="nearest")
 PROTOCOL = al.Protocol(TRANSFORM, epsilon=1)
@@ -19,6 +19,7 @@ def released(rows, protocol=PROTOCOL, largest=20, prefix="r"):
 @pytest.fixture(params=[False, True], ids=["one tile", "many tiles"])
 def tiles(request, monkeypatch):
     if request.param:
+        monkeypatch.setattr(pairs, "SMALL", 1)
         monkeypatch.setattr(pairs, "ROWS", 4)
         monkeypatch.setattr(pairs, "COLUMNS", 5)
 
@@ -154,8 +155,7 @@ def test_one_row_alone_has_no_neighbor():
 
 @pytest.mark.parametrize("by", ["size", "shape"])
 @pytest.mark.parametrize("clear_first", [False, True])
-def test_rows_in_the_clear_are_noted_in_whatever_block_they_are(monkeypatch, by, clear_first):
-    monkeypatch.setattr(nearest, "_ROWS", 3)
+def test_rows_in_the_clear_are_noted_wherever_they_are(by, clear_first):
     rule = al.Protocol(TRANSFORM, epsilon=1, total_share="0.5")
     clear = al.sketch_in_clear(rule, np.ones((3, 300), dtype=int), labels=["c1", "c2", "c3"])
     noisy = released(5, rule)

@@ -1,4 +1,4 @@
-"""alike, closer, outliers and drift: the rules by which they decide, what they say, and what they refuse."""
+"""alike, outliers and drift: the rules by which they decide, what they say, and what they refuse."""
 
 import numpy as np
 import pyarrow as pa
@@ -89,43 +89,8 @@ def test_questions_are_about_one_row_each():
     two = al.concat([A, B])
     with pytest.raises(al.ParameterError, match="a must be one row, got 2; choose one by its label"):
         al.alike(two, B, within=1)
-    with pytest.raises(al.ParameterError, match="c must be one row, got 2"):
-        al.closer(A, B, two)
     with pytest.raises(al.ParameterError, match=r"b must be al\.Sketches, got list"):
-        al.closer(A, [1], B)
-
-
-def test_closer_when_it_is_clear_and_when_it_is_not():
-    near = released(steps(22), ["near"])
-    far = released(steps(0, 200)[1], ["far"])
-    for method, level in (
-        ("asymptotic", 0.95),
-        ("guaranteed", 0.8),
-    ):  # Chebyshev at 0.95 decides nothing with 64 rows
-        assert al.closer(A, near, far, level, method=method).verdict == "b"
-        assert al.closer(A, far, near, level, method=method).verdict == "c"
-    assert str(al.closer(A, near, far)).startswith(
-        "a is closer to near than to far; saying so is wrong with probability at most 0.05 (approximate)"
-    )
-    assert str(al.closer(A, near, far, 0.75, method="guaranteed")).endswith("at most 0.25")
-    equal = al.closer(A, near, near)
-    assert equal.verdict == "undecided"
-    assert equal.difference == 0
-    assert "cannot be told" in str(equal)
-
-
-def test_closer_is_unbiased_and_antisymmetric_with_different_noises():
-    c = released(steps(0, 0, 30)[2], ["c"], al.Protocol(TRANSFORM, epsilon="0.5"))
-    found = al.closer(A, B, c)
-    squared = al.squared_distances(A, al.concat([B, c])).value[0]
-    assert found.difference == pytest.approx(squared[0] - squared[1], rel=1e-12)
-    turned = al.closer(A, c, B)
-    assert turned.difference == pytest.approx(-found.difference)
-    assert turned.interval == pytest.approx((-found.interval[1], -found.interval[0]))
-    lower, upper = al.closer(A, B, c, 0.95, method="guaranteed").interval
-    # Chebyshev bounds both ends of an interval together, so each of the two gets half of the error
-    ends = al.squared_distances(A, al.concat([B, c])).interval(0.975, method="guaranteed")
-    assert (lower, upper) == (ends[0][0, 0] - ends[1][0, 1], ends[1][0, 0] - ends[0][0, 1])
+        al.alike(A, [1], within=1)
 
 
 def test_outliers_are_called_by_medians_of_simultaneous_ends():

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from armslength.answers import candidates as module
-from armslength.answers.candidates import Shortlist, Smallest
+from armslength.answers import shortlist as module
+from armslength.answers.shortlist import Shortlist, Smallest
 
 RNG = np.random.default_rng(11)
 STATE = RNG.bit_generator.state
@@ -22,6 +22,12 @@ def tile(queries, rows, step=1.0):
     value = np.rint(RNG.normal(9, 3, (queries, rows)) / step) * step
     width = RNG.integers(1, 4, (queries, rows)) * 1.0
     return value, value - width, value + width
+
+
+def add_tile(shortlist, tile, first_query=0, first_number=0):
+    """Adds all pairs of a tile, except those whose lower end is infinity."""
+    rows, columns = np.nonzero(tile[1] != np.inf)
+    shortlist.add(rows + first_query, columns + first_number, *(each[rows, columns] for each in tile))
 
 
 def part(whole, queries, rows):
@@ -61,7 +67,7 @@ def test_tiles_and_pairs_in_any_order(step):
     shortlist.add(queries, numbers, *part(whole, queries, numbers))
     for rows in (slice(12, 20), slice(0, 6), slice(6, 12)):
         for columns in (slice(15, 40), slice(0, 15)):
-            shortlist.add_tile(part(whole, rows, columns), rows.start, columns.start)
+            add_tile(shortlist, part(whole, rows, columns), rows.start, columns.start)
     check(shortlist, whole)
 
 
@@ -77,7 +83,7 @@ def test_merging_a_tile_leaves_all_other_queries_alone(monkeypatch):
     shortlist = Shortlist(queries, count)
     for columns in (slice(0, 10), slice(10, 20)):
         for first in range(0, queries, 256):
-            shortlist.add_tile(part(whole, slice(first, first + 256), columns), first, columns.start)
+            add_tile(shortlist, part(whole, slice(first, first + 256), columns), first, columns.start)
     assert max(sizes) <= 256 * (10 + count + 1)
     check(shortlist, whole)
 
@@ -85,7 +91,7 @@ def test_merging_a_tile_leaves_all_other_queries_alone(monkeypatch):
 def test_ends_that_meet_up_to_rounding_leave_a_row_possible():
     above = 1 + 2.0**-45
     shortlist = Shortlist(1, 2)
-    shortlist.add_tile((np.array([[0.9, 1.1]]), np.array([[0.5, above]]), np.array([[1.0, 2.0]])), 0, 0)
+    add_tile(shortlist, (np.array([[0.9, 1.1]]), np.array([[0.5, above]]), np.array([[1.0, 2.0]])))
     found = SimpleNamespace(**shortlist.answers())
     assert found.candidates.tolist() == [2]
     assert found.possible.tolist() == [[True, True]]
@@ -99,7 +105,7 @@ def test_a_pair_that_does_not_count_is_no_answer_and_no_candidate():
     for each in whole:
         np.fill_diagonal(each, np.inf)
     shortlist = Shortlist(3, 2)
-    shortlist.add_tile(whole, 0, 0)
+    add_tile(shortlist, whole)
     found = SimpleNamespace(**shortlist.answers())
     assert found.indices.tolist() == [[1, 2], [0, 2], [0, 1]]
     assert found.candidates.tolist() == [2, 2, 2]
@@ -108,7 +114,7 @@ def test_a_pair_that_does_not_count_is_no_answer_and_no_candidate():
 def test_of_equal_rows_the_first_are_answers():
     equal = np.ones((2, 300))
     shortlist = Shortlist(2, 3)
-    shortlist.add_tile((equal, equal - 1, equal + 1), 0, 0)
+    add_tile(shortlist, (equal, equal - 1, equal + 1))
     assert shortlist.answers()["indices"].tolist() == [[0, 1, 2]] * 2
     several = Shortlist(1, 2)
     numbers = np.array([7, 5, 6, 4])

@@ -580,7 +580,7 @@ def test_addresses_of_other_machines_are_not_read(address):
         said = refused(*command)
         assert scheme in said
         assert "copy the file here first" in said
-    for read in (al.load, al.open_collection, al.Protocol.load):
+    for read in (al.load, al.Protocol.load):
         with pytest.raises(al.ParameterError, match="copy the file here first"):
             read(address)
 
@@ -678,7 +678,7 @@ def test_one_of_anything_is_no_plural():
         done = run(*command)
         assert done.exit_code == 0, done.output
         printed.append(done.output)
-    printed += [repr(al.load("march.parquet")), repr(al.open_collection("march.parquet"))]
+    printed.append(repr(al.load("march.parquet")))
     printed.append(str(al.drift(al.load("march.parquet"), al.load("april.parquet"))))
     printed.append(LeftOut(rows=1).in_words())
     for text in printed:

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from functools import partial
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
@@ -12,14 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
-from armslength.sketches.sketch_file import SketchFile
 from armslength.sketches.sketch_format import read_labels
 from forged_parquet import column_of, field, forge, group_of
 from sealed import write_sealed
 
 PROTOCOL = al.Protocol(al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"), epsilon=1)
 I64, LIST, STRUCT = 6, 9, 12
-READERS = (al.load, lambda path: al.open_collection(path).to_sketches())
 
 
 @pytest.fixture
@@ -33,11 +30,10 @@ OPENED = """
 import os, sys
 import armslength as al
 
-for read in (al.load, lambda path: list(al.open_collection(path).each_label())):
-    try:
-        read(sys.argv[1])
-    except al.CorruptFileError as problem:
-        print(problem, flush=True)
+try:
+    al.load(sys.argv[1])
+except al.CorruptFileError as problem:
+    print(problem, flush=True)
 os._exit(7)  # reading is what is tested, not how the threads of libraries end
 """
 
@@ -71,8 +67,7 @@ def long_labels(path, length):
     )
 
 
-@pytest.mark.parametrize("read", READERS)
-def test_pages_that_unpack_to_more_than_announced_are_not_unpacked(read, path, monkeypatch):
+def test_pages_that_unpack_to_more_than_announced_are_not_unpacked(path, monkeypatch):
     long_labels(path, 2**16)
 
     def change(footer):
@@ -83,26 +78,14 @@ def test_pages_that_unpack_to_more_than_announced_are_not_unpacked(read, path, m
     forge(path, change)
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", None)  # must not be reached
     with pytest.raises(al.CorruptFileError, match="unpack to what its footer says"):
-        read(path)
-    with pytest.raises(al.CorruptFileError, match="unpack to what its footer says"):
-        list(al.open_collection(path).each_label())
+        al.load(path)
 
 
 def test_columns_count_if_the_group_says_less(path):
     long_labels(path, 2**16)
     forge(path, lambda footer: field(group_of(footer), 2).__setitem__(2, 1000))
-    for read in (al.load, al.open_collection):
-        with pytest.raises(al.CorruptFileError, match="unpack to at most 1000000"):
-            read(path, limit=1_000_000)
-
-
-def test_only_the_column_that_is_read_is_held_to_its_word(path):
-    forge(path, lambda footer: field(column_of(footer, 1), 6).__setitem__(2, 1))
-    collection = al.open_collection(path)
-    assert list(collection.each_label()) == list(map(str, range(40)))
-    assert collection.in_clear == (False,) * 40
-    with pytest.raises(al.CorruptFileError, match="unpack to what its footer says"):
-        collection.rows([0])
+    with pytest.raises(al.CorruptFileError, match="unpack to at most 1000000"):
+        al.load(path, limit=1_000_000)
 
 
 def test_a_label_that_is_too_long_never_becomes_a_string():
@@ -124,9 +107,8 @@ def test_repeated_prefixes_are_refused(path):
         al.load(path)
 
 
-@pytest.mark.parametrize("read", [al.load, al.open_collection])
 @pytest.mark.parametrize("column", [0, 2, 5, 6])
-def test_negative_counts_do_not_pay_for_others(column, read, path):
+def test_negative_counts_do_not_pay_for_others(column, path):
     def change(footer):
         field(footer, 3)[2] = field(group_of(footer), 3)[2] = 10**9
         field(column_of(footer, 1), 5)[2] = 8 * 10**9
@@ -134,45 +116,37 @@ def test_negative_counts_do_not_pay_for_others(column, read, path):
 
     forge(path, change)
     with pytest.raises(al.CorruptFileError, match="damaged or foreign"):
-        read(path)
+        al.load(path)
 
 
-@pytest.mark.parametrize("read", [al.load, al.open_collection])
-def test_a_negative_size_does_not_pay_for_others(read, path):
+def test_a_negative_size_does_not_pay_for_others(path):
     forge(path, lambda footer: field(group_of(footer), 2).__setitem__(2, -(10**12)))
     with pytest.raises(al.CorruptFileError, match="damaged or foreign"):
-        read(path)
+        al.load(path)
 
 
 def test_memory_that_is_not_there_is_said_in_one_line(path, monkeypatch):
     def fail(*_arguments, **_named):
         raise MemoryError
 
-    file = SketchFile.open(path, 10**6)
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", fail)
-    for read, *name in ((file.sketches,), (file.column, "label"), (file.column, "in_clear")):
-        with pytest.raises(al.CorruptFileError, match="damaged or foreign"):
-            read(*name, 0)
+    with pytest.raises(al.CorruptFileError, match="damaged or foreign"):
+        al.load(path)
 
 
 @pytest.mark.parametrize("limit", ["x", None, 0, -1, 1e9, True, 2**61])
 def test_a_limit_is_a_number_of_bytes(limit, path):
-    collection = al.open_collection(path)
-    for read in (partial(al.load, path), partial(al.open_collection, path), collection.to_sketches):
-        with pytest.raises(al.ParameterError, match="limit must be an integer"):
-            read(limit=limit)
+    with pytest.raises(al.ParameterError, match="limit must be an integer"):
+        al.load(path, limit=limit)
 
 
 def test_messages_stay_on_one_line_whatever_a_file_is_called(path):
     odd = path.rename(path.with_name("a\nb\x1b[31m.parquet"))
-    file = SketchFile.open(odd, 10**6)
-    assert file.path == str(odd)
-    assert len(file.sketches(0)) == 40
+    assert len(al.load(odd)) == 40
     with pytest.raises(al.CorruptFileError, match=r"a\\nb.* at most 5 bytes"):
         al.load(odd, limit=5)
     odd.write_bytes(b"no sketches")
-    for read in (lambda: al.load(odd), lambda: al.open_collection(odd), lambda: file.sketches(0)):
-        with pytest.raises(al.CorruptFileError) as caught:
-            read()
-        assert str(caught.value).isprintable()
-        assert r"a\nb\x1b[31m.parquet must" in str(caught.value)
+    with pytest.raises(al.CorruptFileError) as caught:
+        al.load(odd)
+    assert str(caught.value).isprintable()
+    assert r"a\nb\x1b[31m.parquet must" in str(caught.value)

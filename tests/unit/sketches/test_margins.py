@@ -64,7 +64,6 @@ def test_margins_are_linear(rows):
         (rows[["c", "a"]], a[[2, 0]]),
         (rows[1:], a[1:]),
         (rows[[]], a[:0]),
-        (next(rows.blocks(2)), a[:2]),
         (list(rows)[1], a[1:2]),
     ):
         assert made.margins.dtype == expected.dtype == made.values.dtype
@@ -137,9 +136,6 @@ def test_files_give_them_back(protocol, tmp_path, monkeypatch):
         file = tmp_path / f"{number}.parquet"
         made.save(file)
         assert al.load(file).equals(made)
-        collection = al.open_collection(file)
-        assert collection.has_margins
-        assert collection.to_sketches().equals(made)
         assert al.load(file).margin_names == rows.margin_names
 
 
@@ -152,19 +148,8 @@ def test_files_are_joined_as_concat_does(rows, tmp_path):
         joined = al.concat(parts[:count])
         assert (joined.margins is not None) == is_shared
         assert al.load(files[:count]).equals(joined)
-        collection = al.open_collection(files[:count])
-        assert collection.has_margins == is_shared
-        assert collection.to_sketches().equals(joined)
-        assert al.concat(list(collection.blocks(2))).equals(joined)
         joined.save(tmp_path / "joined.parquet")
         assert al.load(tmp_path / "joined.parquet").equals(joined)
-
-
-def test_a_collection_counts_them_against_its_limit(path):
-    collection, needed = al.open_collection(path), 8 * 3 * (16 + 4)
-    assert len(collection.to_sketches(limit=needed)) == 3
-    with pytest.raises(al.ParameterError, match="blocks"):
-        collection.to_sketches(limit=needed - 1)
 
 
 def test_many_item_groups_make_small_row_groups(tmp_path, monkeypatch):
@@ -215,11 +200,10 @@ FORGED = {
 
 
 @pytest.mark.parametrize("name", FORGED)
-@pytest.mark.parametrize("read", [al.load, lambda path: al.open_collection(path).to_sketches()])
-def test_margins_of_another_shape_are_refused(name, read, path):
+def test_margins_of_another_shape_are_refused(name, path):
     write_sealed(FORGED[name](pq.read_table(path)), path)
     with pytest.raises(al.CorruptFileError, match=r"s\.parquet must") as refused:
-        read(path)
+        al.load(path)
     assert "\n" not in str(refused.value)
     assert not al.verify(path).holds
 

@@ -1,14 +1,11 @@
 """What the footer of a sketch file announces is held against itself before anything is unpacked."""
 
-from dataclasses import replace
-
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
 from armslength.sketches.parquet_footer import ColumnChunk, RowGroup
-from armslength.sketches.sketch_file import SketchFile
 from armslength.sketches.sketch_format import FileHeader, Layout, check_size, read_columns
 
 PROTOCOL = al.Protocol(al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"), epsilon=1)
@@ -111,9 +108,11 @@ def test_all_noises_of_sums_count_against_the_limit(tmp_path):
     assert len(al.load(path, limit=2_000_000)) == 2000
 
 
-def test_a_group_has_the_rows_that_its_footer_says(tmp_path):
+def test_a_group_has_the_rows_that_its_footer_says(tmp_path, monkeypatch):
     PROTOCOL.release(np.zeros((3, 6), dtype=int), ledger=al.NO_LEDGER).save(tmp_path / "three.parquet")
-    file = SketchFile.open(tmp_path / "three.parquet", 10**6)
-    assert len(file.sketches(0)) == 3
+    reading = pq.ParquetFile.read_row_group
+    monkeypatch.setattr(
+        pq.ParquetFile, "read_row_group", lambda *group, **known: reading(*group, **known).slice(1)
+    )
     with pytest.raises(al.CorruptFileError, match="as many rows as its footer says"):
-        replace(file, group_rows=(4,)).sketches(0)
+        al.load(tmp_path / "three.parquet")

@@ -308,15 +308,5 @@ def test_streams_of_open_vocabularies(monkeypatch):
             other.update(bad)
 
 
-def test_blocks_are_of_one_row_at_least(sketches):
-    assert [len(block) for block in sketches.blocks(2, len(sketches) - 1)] == [1]
-    for bad in (0, -1, 1.5, "many", None):
-        with pytest.raises(al.ParameterError, match="rows must be an integer"):
-            sketches.blocks(bad)
-    for bad in (-1, len(sketches) + 1, 0.5):
-        with pytest.raises(al.ParameterError, match="first must be an integer"):
-            sketches.blocks(2, bad)
-
-
 def test_the_space_of_sketches_is_that_of_their_protocol(sketches):
     assert sketches.space == PROTOCOL.space
