@@ -37,8 +37,8 @@ PUBLIC = {
         short_repr(seed) short_repr(sketch_dim) short_repr(value) str(seed) where
         short_repr(mark) short_repr(self.encoding) short_repr(self.format) ingest/event_files.py:self.encoding""",
     "arguments and fields of a protocol, which is fixed before any data is seen": """
-        protocol/protocol.py:','.join(differing) protocol/protocol.py:noise protocol/protocol.py:bits short_repr(count) short_repr(distance)
-        short_repr(dropped_bits) protocol/protocol.py:short_repr(items) short_repr(noise) short_repr(noise_site) short_repr(norm) short_repr(on_grid) short_repr(one_group) short_repr(radius)
+        protocol/protocol.py:','.join(differing) protocol/protocol.py:noise short_repr(count) short_repr(distance)
+        protocol/protocol.py:short_repr(items) short_repr(noise) short_repr(noise_site) short_repr(norm) short_repr(on_grid) short_repr(one_group) short_repr(radius)
         short_repr(relation) short_repr(transform) protocol/protocol.py:transform.name""",
     "why a text is not canonical, in the words of randomness/seeds.py, which are looked at too": """
         randomness/hashing.py:problem randomness/seeds.py:problem""",

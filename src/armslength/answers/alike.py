@@ -225,7 +225,7 @@ def _std_error(p: Sketches, q: Sketches, product: Estimate) -> float:
     k = protocol.transform.sketch_dim
     if protocol.transform.projection_variance == 0 or k < 2:
         return math.sqrt(by_formula)
-    products = np.prod([side.values[0].astype(np.float64) + side.offsets[0] for side in (p, q)], axis=0)
+    products = np.prod([side.values[0].astype(np.float64) for side in (p, q)], axis=0)
     by_sample = k * float(np.var(products, ddof=1)) * protocol.unit_squared**2
     return math.sqrt(max(by_formula, by_sample))
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.estimates.distances import Rows, chosen_squares
+from armslength.estimates.distances import chosen_squares
 from armslength.estimates.intervals import Level, pair_intervals
 from armslength.estimates.pair_noise import Floats, PairNoise, PairNoises, noise_classes
 from armslength.estimates.variance import ErrorModel
@@ -42,43 +42,39 @@ def margin(coordinates: int, kind: type[np.floating[Any]]) -> float:
 class FloatRows:
     """Rows as they are, and as floats: relative to an origin and scaled."""
 
-    exact: Rows
+    exact: NDArray[Any]
     floats: NDArray[Any]  # zeros for a row that is too far from the origin
     square: Floats  # squared lengths; −∞ for such a row, so that it is always a candidate
-    slack: Floats  # what rounding errors are relative to: squared lengths, and those of the offsets
+    slack: Floats  # what rounding errors are relative to: squared lengths
 
 
 class Origin:
     """The point that rows are measured from, since what rows have in common would only cost digits, and a scale."""
 
-    def __init__(self, values: NDArray[Any], offsets: Floats) -> None:
+    def __init__(self, values: NDArray[Any]) -> None:
         sample = values[:: -(-len(values) // _SAMPLE)]
         middle = np.median((sample - sample[0]).astype(np.float64), axis=0)
         self._point = sample[0] + np.rint(np.clip(middle, -_FARTHEST, _FARTHEST)).astype(values.dtype)
-        self._offset = offsets[0]
         lengths = np.linalg.norm((sample - self._point).astype(np.float64), axis=1)
         typical = float(np.median(lengths[lengths > 0])) if lengths.any() else 1.0
         self.scale = 2.0 ** -round(math.log2(typical))  # a power of two: scaling rounds nothing
 
-    def float_rows(self, values: NDArray[Any], offsets: Floats, kind: type[np.floating[Any]]) -> FloatRows:
+    def float_rows(self, values: NDArray[Any], kind: type[np.floating[Any]]) -> FloatRows:
         """These rows, which have the type of the origin's, as floats of this kind."""
         floats, squares, slacks = np.zeros(values.shape, kind), np.empty(len(values)), np.empty(len(values))
         longest = min(_LONGEST, _FARTHEST * self.scale) ** 2
-        shifts = self.scale * (offsets - self._offset)
         step = max(1, 2**15 // values.shape[1])  # rows that a core's own cache holds
         for first in range(0, len(values), step):
             part = slice(first, first + step)
             # Integers are subtracted modulo 2^64: this is the true difference of rows within 2^61 of the origin.
             away = (values[part] - self._point).astype(np.float64)
             away *= self.scale
-            away += shifts[part, None]
             square = np.einsum("ij,ij->i", away, away)
-            slack = square + values.shape[1] * shifts[part] ** 2
-            close = slack < longest
+            close = square < longest
             floats[part] = away if close.all() else np.where(close[:, None], away, 0.0)
             squares[part] = np.where(close, square, -np.inf)
-            slacks[part] = np.where(close, slack, 0.0) + _LEAST
-        return FloatRows(Rows(values, offsets), floats, squares, slacks)
+            slacks[part] = np.where(close, square, 0.0) + _LEAST
+        return FloatRows(values, floats, squares, slacks)
 
 
 class Smallest:
@@ -169,7 +165,6 @@ class Candidates:
         self._rows: dict[PairNoise, RowsOfNoise] = {}
         dim = queries.values.shape[1]
         self._kind: type[np.floating[Any]] = np.float32 if dim <= _LARGEST_DIM32 else np.float64
-        self._offsets = queries.offsets
         self._as_floats: dict[np.dtype[Any], tuple[Origin, FloatRows]] = {}
 
     def search(self, block: Sketches, first_number: int, shortlist: Shortlist, advance: Advance) -> bool:
@@ -188,7 +183,7 @@ class Candidates:
         if len(shared[0]):
             i, j = shared
             differences = PairNoises.of_rows(noises.take(i).plus(block.noises.take(j), -1.0))
-            squares = chosen_squares(Rows.of(self._queries), Rows.of(block), i, j)
+            squares = chosen_squares(self._queries.values, block.values, i, j)
             value = self._model.unit * (squares - self._model.bias * differences.each("k2"))
             ends = pair_intervals(self._model, differences, value, self._level)
             shortlist.add(i, j + first_number, value, *ends)
@@ -233,8 +228,8 @@ class Candidates:
         """An origin, and the queries relative to it, as numbers of this type."""
         if dtype not in self._as_floats:
             values = _read_only(self._queries.values, dtype)
-            origin = Origin(values, self._offsets)
-            self._as_floats[dtype] = origin, origin.float_rows(values, self._offsets, self._kind)
+            origin = Origin(values)
+            self._as_floats[dtype] = origin, origin.float_rows(values, self._kind)
         return self._as_floats[dtype]
 
     def _search_rows(
@@ -251,8 +246,8 @@ class Candidates:
         origin, queries = self._float_queries(values.dtype if is_same else np.dtype(np.float64))
         is_consecutive = chosen[-1] - chosen[0] == len(chosen) - 1
         exact = values[chosen[0] : chosen[-1] + 1] if is_consecutive else values[chosen]
-        exact = _read_only(exact, queries.exact.values.dtype)
-        rows = origin.float_rows(exact, block.offsets[chosen], self._kind)
+        exact = _read_only(exact, queries.exact.dtype)
+        rows = origin.float_rows(exact, self._kind)
         share = margin(exact.shape[1], self._kind)
         half = ((rows.square - share * rows.slack) / 2).astype(self._kind)
         positions = np.full(len(values), -1)

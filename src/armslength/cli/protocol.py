@@ -297,7 +297,6 @@ With --margins, a release also tells how many people of each group have an item 
     type=EXISTING_FILE,
 )
 @_margin_options
-@option("--dropped-bits", "Low bits to drop after the noise.", default=0)
 @_protocol_options
 @OVERWRITE
 @option("-o --output", "Where to write it.", required=True, type=FILE)

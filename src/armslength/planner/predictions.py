@@ -208,7 +208,7 @@ def predict(options: Iterable[Option], situation: SizeSituation) -> Iterator[Con
 
 def smallest_resolved_distance(protocol: Protocol, pairs: int = 1) -> float:
     """The distance at which about half of all pairs are resolved at 95 percent (over all pairs), in data units."""
-    of_pair = PairNoise.sum_of(((protocol.law, protocol.dropped_bits, 1.0),) * 2)
+    of_pair = PairNoise.sum_of(((protocol.law, 1.0),) * 2)
     rule = interval_rule(ErrorModel.of(protocol), of_pair)
     needed = rule.smallest_resolved(Level.of(0.95, "asymptotic", pairs))
     if protocol.noise_site == "input":

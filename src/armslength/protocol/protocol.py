@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from armslength.checks import check_local, integer, number, one_line, one_of, short_repr
 from armslength.errors import CorruptFileError, IncompatibleSketchesError, InputError, ParameterError
 from armslength.files import atomic_write, read_json, read_limited
-from armslength.laws import Cumulants, Law, uniform_cumulants
 from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, decimal_text, exact_number
 from armslength.protocol import schema
 from armslength.protocol.item_weights import item_weights_hash
@@ -84,7 +83,6 @@ class Protocol(Result):
         changed_entries: How many entries one unit can change, over all rows of a release. It matters off the grid only; None
             means input_dim, and then a release off the grid has one row.
         value_range: The public (low, high) to which each coordinate is clamped.
-        dropped_bits: How many low bits of a released integer are dropped, after the noise.
         total_share: The share of ε that goes to the total of each row, so that shapes can be compared; 0: no totals.
         items: "string" or "int64": what names the coordinates of an open vocabulary.
         vocabulary: The ordered names of all coordinates, or their hash; columns of a data frame must be these.
@@ -131,7 +129,6 @@ class Protocol(Result):
         on_grid: bool | None = None,
         changed_entries: int | None = None,
         value_range: Any = None,
-        dropped_bits: int = 0,
         total_share: Any = 0,
         items: str = "string",
         vocabulary: Any = None,
@@ -153,10 +150,9 @@ class Protocol(Result):
         noise_site = one_of("noise_site", noise_site, ("output", "input"))
         items = one_of("items", items, ("string", "int64"))
         unit = one_line("unit", unit)
-        dropped_bits = integer("dropped_bits", dropped_bits, at_least=0, at_most=62)
         distance = number("distance", distance, above=-1e-300, at_most=1e150)
         self.transform, self.norm, self.relation, self.noise_site = transform, norm, relation, noise_site
-        self.items, self.unit, self.dropped_bits, self.one_group = items, unit, dropped_bits, one_group
+        self.items, self.unit, self.one_group = items, unit, one_group
         self.record = checked_record(record, record_pairs)
         contribution, vocabulary = _record_defaults(
             self.record, contribution, radius, vocabulary, transform, items
@@ -219,8 +215,6 @@ class Protocol(Result):
         )
         self.total_law = total_law(self.neighbors, self.totals_epsilon) if self.total_share else None
         self.released_delta = self.delta if noise == "gaussian" else Fraction(0)
-        if dropped_bits:
-            _check_dropped_bits(dropped_bits, self.law, noise_site)
         self._frozen = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -257,11 +251,6 @@ class Protocol(Result):
         return f"Protocol({self.transform!r}, epsilon={decimal_text(self.epsilon)}{delta}, {noise})"
 
     __repr__ = _title
-
-    @property
-    def noise_cumulants(self) -> Cumulants:
-        """Cumulants of one coordinate's noise with its dropped bits, in integer units."""
-        return self.law.cumulants + uniform_cumulants(self.dropped_bits)
 
     @property
     def unit_squared(self) -> float:
@@ -517,15 +506,6 @@ def _record_defaults(
             )
         vocabulary = names
     return contribution, vocabulary
-
-
-def _check_dropped_bits(bits: int, law: Law, noise_site: str) -> None:
-    """Refuses t bits unless 2^t ≤ √κ₂/4: then the dropped bits look uniform whatever the data is."""
-    if noise_site == "input":
-        raise ParameterError("dropped_bits must be 0 with noise on the input, got more")
-    largest = max((t for t in range(62) if 16 * 4**t <= law.second_moment), default=0)
-    if bits > largest:
-        raise ParameterError(f"dropped_bits must be at most {largest} for this noise, got {bits}")
 
 
 def _checked_radius(radius: Any, contribution: int | None, norm: str, relation: str) -> Fraction:

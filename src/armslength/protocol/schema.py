@@ -20,7 +20,7 @@ VERSION = 1
 
 # Every field of version 1 beside "format", "version", "transform" and "derived", in its order.
 _PRIVACY = ("epsilon", "delta", "noise", "radius", "resolution", "norm", "relation", "contribution", "unit")
-_DATA = ("noise_site", "on_grid", "changed_entries", "value_range", "dropped_bits", "total_share")
+_DATA = ("noise_site", "on_grid", "changed_entries", "value_range", "total_share")
 FIELDS = (*_PRIVACY, "count", "one_group", *_DATA, "items", "vocabulary")
 # Left out of the document where they are not set.
 RECIPE = ("record", "record_pairs", "item_weights")  # what an item means

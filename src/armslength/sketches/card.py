@@ -90,7 +90,7 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
         "calibration": {**calibration, "epsilon": sketch_epsilon},
         "bounds": {
             "resolution": resolution,
-            **{name: document[name] for name in (*bounds, "dropped_bits") if name in document},
+            **{name: document[name] for name in bounds if name in document},
         },
     }
     if protocol.margins is not None:  # the item groups themselves are in the protocol
@@ -306,12 +306,10 @@ def _contents(protocol: Protocol, source: str) -> str:
         data += f" Values were clamped to {' to '.join(map(decimal_text, protocol.value_range))}."
     if protocol.item_weights is not None:
         data += f" The weights of items are a public list with SHA-256 {protocol.item_weights}."
-    bits = protocol.dropped_bits
-    dropped = f" {bits} low bits of each are dropped after that." if bits else ""
     projection = f"a public projection ({transform.name})" if transform.projects else "a copy"
     return (
         f"{data} For each row, {transform.sketch_dim:,} integers: {projection} of {size}, "
-        f"plus secret noise.{dropped}{totals}"
+        f"plus secret noise.{totals}"
     )
 
 

@@ -53,7 +53,7 @@ def plan(request):
 
 def exact_curve(protocol):
     """What estimates of two releases of this protocol state as their variance."""
-    noise = protocol.noise_cumulants
+    noise = protocol.law.cumulants
     return ErrorModel.of(protocol).variance_curve(Cumulants(2 * noise.k2, 2 * noise.k4))
 
 

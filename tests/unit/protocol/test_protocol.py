@@ -49,7 +49,6 @@ PROTOCOLS = {
     ),
     "range": lambda: al.Protocol(SPARSE, epsilon=1, resolution=0.25, on_grid=False, value_range=(-1, "2.5")),
     "coarse": lambda: al.Protocol(SPARSE, epsilon=1, resolution=4, radius=8),
-    "dropped": lambda: al.Protocol(SPARSE, epsilon=0.001, dropped_bits=5),
     "input": lambda: al.Protocol(
         al.FastJL(input_dim=100, sketch_dim=16, seed="x", density=0.3),
         epsilon=1,
@@ -119,7 +118,6 @@ def test_space_ignores_what_may_differ_between_parties():
         al.Protocol(SPARSE, epsilon=2),
         al.Protocol(SPARSE, epsilon=1, delta=1e-6, noise="gaussian"),
         al.Protocol(SPARSE, epsilon=1, radius=5, unit="one household"),
-        al.Protocol(SPARSE, epsilon=0.001, dropped_bits=3),
     ):
         assert same.space == base.space
         assert same.fingerprint != base.fingerprint
@@ -245,7 +243,6 @@ def test_a_missing_file_is_a_clear_line(tmp_path):
         ({"value_range": 5}, "value_range must be"),
         ({"value_range": (0, math.inf)}, "value_range must be"),
         ({"value_range": (0, 2**63)}, "2^62"),
-        ({"dropped_bits": 9}, "dropped_bits must be at most 0"),
         ({"total_share": 1}, "total_share must be at least 0 and below 1"),
         ({"items": "float"}, "items must be one of"),
         ({"vocabulary": ["a"]}, "100 names"),

@@ -121,16 +121,6 @@ def test_the_same_release_twice_must_be_asked_for(tmp_path):
 
 
 @pytest.mark.usefixtures("no_noise")
-def test_dropped_bits_are_cleared_after_the_noise():
-    protocol = al.Protocol(TRANSFORM, epsilon=0.001, dropped_bits=6)
-    big = 1000 * X
-    sketches = protocol.release(big, ledger=al.NO_LEDGER)
-    exact = TRANSFORM.apply(big)
-    assert np.array_equal(sketches.values, exact >> 6 << 6)
-    assert set(sketches.offsets) == {31.5}
-
-
-@pytest.mark.usefixtures("no_noise")
 def test_the_ring_wraps_and_comes_back():
     top = np.full((1, D), 2**63 - 1)
     sketches = COUNTS.release(top, ledger=al.NO_LEDGER) - COUNTS.release(top - 1, ledger=al.NO_LEDGER)

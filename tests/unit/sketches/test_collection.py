@@ -18,7 +18,7 @@ from sealed import write_sealed
 
 TRANSFORM = al.SparseJL(input_dim=20, sketch_dim=8, sparsity=2, seed="collection")
 PROTOCOL = al.Protocol(TRANSFORM, epsilon=1, unit="one patient")
-OTHER = al.Protocol(TRANSFORM, epsilon=0.001, dropped_bits=6)
+OTHER = al.Protocol(TRANSFORM, epsilon=0.001)
 WITH_TOTALS = al.Protocol(TRANSFORM, epsilon=1, total_share="0.5")
 RNG = np.random.default_rng(5)
 
@@ -324,8 +324,8 @@ def test_damage_is_found_when_it_is_read(folder):
 def test_hostile_columns_are_refused_when_they_are_read(folder):
     path = folder / "a.parquet"
     old = pq.read_table(path)
-    nan = pa.array([np.nan] * 10)
-    write_sealed(old.set_column(3, old.schema.field("offset"), nan), path)
+    nan = pa.array([[{"id": b"x" * 16, "coefficient": np.nan, "protocol": 0}]] * 10, sketch_format.NOISE_TYPE)
+    write_sealed(old.set_column(2, old.schema.field("noise"), nan), path)
     with pytest.raises(al.CorruptFileError, match="damaged or foreign"):
         al.open_collection(folder).to_sketches()
     long = pa.array(["x" * 5000] * 10)
