@@ -91,7 +91,7 @@ def _heads() -> list[bytes]:
 def _costly_heads() -> list[bytes]:
     """Heads whose protocols ask for too much: one that is large, and several that are small."""
     head = json.loads(_heads()[0])
-    large = [costly_document("SparseJL block, l2", largest_of_all("SparseJL block, l2"))]
+    large = [costly_document("GaussianJL", largest_of_all("GaussianJL"))]
     many = [
         al.Protocol(
             al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"),

@@ -41,7 +41,6 @@ CHOSEN = [
     "Identity, Laplace, real numbers off the grid",
     "HadamardJL, Gaussian",
     "SparseJL open vocabulary, s=2, Gaussian",
-    "MatrixJL, Gaussian, ℓ2 neighbors",
     "FastJL, noise on the input, P can be inverted",
 ]
 ALARM = FALSE_ALARM / len(CHOSEN)
@@ -111,10 +110,9 @@ def test_noise_that_coordinates_share_is_seen_by_the_linear_test_alone(name):
 
 
 def test_every_transform_meets_every_law():
-    met = {(case.protocol.transform.name, case.protocol.noise, case.protocol.norm) for case in all_cases()}
-    for transform in ("SparseJL", "HadamardJL", "FastJL", "GaussianJL", "SignJL", "Identity", "MatrixJL"):
-        for law in (("laplace", "l1"), ("gaussian", "l1"), ("gaussian", "l2")):
-            assert (transform, *law) in met
+    met = {(case.protocol.transform.name, case.protocol.noise) for case in all_cases()}
+    for transform in ("SparseJL", "HadamardJL", "FastJL", "GaussianJL", "SignJL", "Identity"):
+        assert {(transform, "laplace"), (transform, "gaussian")} <= met
     constructions = {getattr(case.protocol.transform, "construction", None) for case in all_cases()}
     assert constructions >= {"block", "graph", "balanced", "dense", "sparse"}
     assert {case.protocol.relation for case in all_cases()} == {"add_remove", "replace"}
@@ -122,9 +120,7 @@ def test_every_transform_meets_every_law():
 
 def test_neighbors_are_neighbors():
     for case in all_cases():
-        difference = np.asarray(case.other) - case.x
-        order = 1 if case.protocol.norm == "l1" else 2
-        length = np.linalg.norm(difference, order)
+        length = np.abs(np.asarray(case.other) - case.x).sum()
         assert length <= float(case.protocol.radius) * (1 + 1e-12), case.name
         assert length > 0.98 * float(case.protocol.radius), case.name
 

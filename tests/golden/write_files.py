@@ -110,12 +110,11 @@ def protocols():
         al.GaussianJL(input_dim=100, sketch_dim=16, seed=SEED),
         al.SignJL(input_dim=100, sketch_dim=16, seed=SEED, construction="sparse"),
         al.Identity(input_dim=10),
-        al.MatrixJL(np.arange(-20, 20).reshape(4, 10), scale=0.125, variance_coefficients=(0.5, 0.25)),
     ]
     plain = [al.Protocol(transform, epsilon="0.3") for transform in transforms]
     return [
         *plain,
-        al.Protocol(transforms[0], epsilon=1, delta="1e-9", noise="gaussian", norm="l2", radius=2),
+        al.Protocol(transforms[0], epsilon=1, delta="1e-9", noise="gaussian", radius=2),
         al.Protocol(transforms[4], epsilon=2, delta="1e-5", noise_site="input"),
         al.Protocol(
             transforms[7], epsilon=1, resolution=0.25, on_grid=False, changed_entries=3, value_range=(-5, 100)

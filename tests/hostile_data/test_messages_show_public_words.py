@@ -38,7 +38,7 @@ PUBLIC = {
         short_repr(mark) short_repr(self.encoding) short_repr(self.format) ingest/event_files.py:self.encoding""",
     "arguments and fields of a protocol, which is fixed before any data is seen": """
         protocol/protocol.py:','.join(differing) protocol/protocol.py:noise short_repr(count) short_repr(distance)
-        protocol/protocol.py:short_repr(items) short_repr(noise) short_repr(noise_site) short_repr(norm) short_repr(on_grid) short_repr(one_group) short_repr(radius)
+        protocol/protocol.py:short_repr(items) short_repr(noise) short_repr(noise_site) short_repr(on_grid) short_repr(one_group) short_repr(radius)
         short_repr(relation) short_repr(transform) protocol/protocol.py:transform.name""",
     "why a text is not canonical, in the words of randomness/seeds.py, which are looked at too": """
         randomness/hashing.py:problem randomness/seeds.py:problem""",

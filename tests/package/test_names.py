@@ -30,7 +30,6 @@ NAMES = [
     "InputError",
     "ItemDifferences",
     "Ledger",
-    "MatrixJL",
     "NO_LEDGER",
     "Nearest",
     "NotResolvableError",

@@ -30,7 +30,6 @@ TRANSFORMS = {
     "sign": al.SignJL(input_dim=D, sketch_dim=K, seed="x"),
     "sign sparse": al.SignJL(input_dim=D, sketch_dim=K, seed="x", construction="sparse"),
     "identity": al.Identity(input_dim=D),
-    "matrix": al.MatrixJL(np.random.default_rng(0).integers(-2, 3, (K, D)), scale=0.2),
 }
 
 

@@ -71,7 +71,7 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
     if protocol.noise == "gaussian":
         rule = "analytic gaussian: delta(sensitivity / scale, epsilon) <= delta"
         calibration = {"rule": rule, "sensitivity_squared": str(protocol.sensitivity)}
-    stated = ("unit", "relation", "norm", "radius", "epsilon", "noise", "noise_site")
+    stated = ("unit", "relation", "radius", "epsilon", "noise", "noise_site")
     bounds = ("contribution", "count", "one_group", "max_norm", "value_range", "on_grid", "changed_entries")
     facts = {
         "protocol": protocol.fingerprint,
@@ -200,7 +200,7 @@ def _unit(protocol: Protocol) -> str:
 
 
 def _radius(protocol: Protocol, source: str) -> str:
-    moves = f"{_change(protocol)} moves the data by at most {decimal_text(protocol.radius)} in {protocol.norm} norm over all rows"
+    moves = f"{_change(protocol)} moves the data by at most {decimal_text(protocol.radius)} in l1 norm over all rows"
     if protocol.max_norm is not None:
         length = protocol.max_norm if protocol.relation == "add_remove" else 2 * protocol.max_norm
         moves += f", and all sketches together by at most {decimal_text(length)} in l2 norm, which the noise covers"

@@ -168,15 +168,6 @@ def test_tables_list_each_pair_once():
     assert list(frame.columns) == ["left", "right", "value", "lower", "upper", "resolved", "in_clear"]
 
 
-def test_a_matrix_of_unknown_variance_gives_values_only():
-    protocol = al.Protocol(al.MatrixJL(np.eye(3, dtype=int), scale=1.0), epsilon=1)
-    estimate = al.squared_distances(protocol.release(X[:, :3], ledger=al.NO_LEDGER))
-    assert estimate.value.shape == (4, 4)
-    for ask in (lambda: estimate.variance, estimate.interval):
-        with pytest.raises(al.ParameterError, match="variance_coefficients"):
-            ask()
-
-
 def test_valid_squared_distances_are_those_of_points():
     a = release(LAPLACE)
     valid = al.valid_squared_distances(al.squared_distances(a))

@@ -198,7 +198,7 @@ def test_several_rows_off_the_grid_need_to_say_what_one_unit_touches(tmp_path):
 
 
 def test_threads_are_checked_before_anything_is_charged(tmp_path):
-    protocol = al.Protocol(al.MatrixJL(np.eye(D, dtype=int), scale=1.0), epsilon=1)
+    protocol = al.Protocol(al.Identity(input_dim=D), epsilon=1)
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     with pytest.raises(al.ParameterError, match="threads"):
         protocol.release(sparse.csr_array(X), ledger=ledger, population="p", threads=0)

@@ -194,8 +194,9 @@ def test_every_pair_counts_where_copies_are_looked_for():
 
 
 def test_data_at_the_end_of_its_range_and_noise_beyond_it_are_not_flagged():
-    ones = al.Protocol(al.MatrixJL(np.ones((1, 400), dtype=int), scale=1.0), epsilon=1, value_range=(0, 3))
-    assert implausible(released(ones, np.full((20, 400), 3))) == []
+    one_bin = al.SparseJL(input_dim=400, sketch_dim=1, seed="x")
+    aligned = 3 * np.tile(one_bin.matrix().toarray(), (20, 1))
+    assert implausible(released(al.Protocol(one_bin, epsilon=1, value_range=(-3, 3)), aligned)) == []
     noisy = al.Protocol(al.Identity(input_dim=1), epsilon="0.001", value_range=(0, 1))
     assert implausible(released(noisy, np.zeros((200, 1), dtype=int))) == []
 
