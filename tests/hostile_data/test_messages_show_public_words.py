@@ -29,9 +29,9 @@ PUBLIC = {
     "what the protocol, the transform or a constant says": """
         at_most input_dim protocol.items protocol.noise_site transforms/transform.py:last self.name sketch_dim
         transform.input_dim unicodedata.unidata_version width __version__ driver problem.strerror _PROBLEMS[problem] delimiter
-        protocol/protocol.py:largest ingest/sources.py:stores ingest/sources.py:scheme ingest/databases.py:self.scheme
+        ingest/sources.py:stores ingest/sources.py:scheme ingest/databases.py:self.scheme
         ','.join(_FUNCTIONS) 'and'.join(roles) sklearn.py:message
-        ','.join(sorted(expected)) short_repr(transform.sketch_dim) self.noise_sites transforms/transform.py:site transforms/transform.py:transform.name""",
+        ','.join(sorted(expected)) short_repr(transform.sketch_dim) self.noise_sites transforms/transform.py:site transforms/transform.py:cls.name""",
     "public arguments, in the caller's own words": """
         name near role short_repr(level) short_repr(listed) short_repr(memory) short_repr(name) short_repr(partitions)
         short_repr(seed) short_repr(sketch_dim) short_repr(value) str(seed) where
