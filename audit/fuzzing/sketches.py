@@ -28,7 +28,6 @@ _TYPES = {
     "label": pa.string(),
     "values": pa.list_(pa.field("element", pa.int64(), nullable=False), 8),
     "noise": NOISE_TYPE,
-    "offset": pa.float64(),
     "in_clear": pa.bool_(),
 }
 
@@ -41,9 +40,9 @@ def _sketches() -> tuple[Any, ...]:
     )
     plain = al.Protocol(transform, epsilon=1, unit="one patient", contribution=2)
     totals = al.Protocol(transform, epsilon=1, total_share="0.25")
-    dropped = al.Protocol(transform, epsilon="0.001", dropped_bits=2)
+    noisy = al.Protocol(transform, epsilon="0.001")
     one, two, three = (
-        each.release(data, ledger=al.NO_LEDGER, labels=["a", "b", "c"]) for each in (plain, totals, dropped)
+        each.release(data, ledger=al.NO_LEDGER, labels=["a", "b", "c"]) for each in (plain, totals, noisy)
     )
     return one, two, three, al.concat([one, two]), one - 0.5 * two, two[0:0]
 
@@ -91,7 +90,7 @@ def _heads() -> list[bytes]:
 def _costly_heads() -> list[bytes]:
     """Heads whose protocols ask for too much: one that is large, and several that are small."""
     head = json.loads(_heads()[0])
-    large = [costly_document("SparseJL block, l2", largest_of_all("SparseJL block, l2"))]
+    large = [costly_document("GaussianJL", largest_of_all("GaussianJL"))]
     many = [
         al.Protocol(
             al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"),

@@ -109,10 +109,10 @@ def _ours(
 
     def of_seed(setting: Setting, seed: str) -> float:
         protocol = _protocol(setting, build(setting, seed), noise, site)
-        cumulants = protocol.noise_cumulants
+        cumulants = protocol.law.cumulants
         curve = ErrorModel.of(protocol).variance_curve(Cumulants(2 * cumulants.k2, 2 * cumulants.k4))
         d = float(setting.squared_distance)
-        a, b = protocol.transform.variance_coefficients or (0.0, 0.0)
+        a, b = protocol.transform.variance_coefficients
         # Every coordinate of the difference is ±1, so its fourth norm is known: ‖z‖₄⁴ = D.
         return curve.at_point(d) - (curve.a - a) * d**2 - b * d if site == "output" else curve.at_point(d)
 

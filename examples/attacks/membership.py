@@ -40,23 +40,18 @@ def log_probabilities(law: Law, n: Integers) -> Floats:
     return np.asarray(upper + np.log(-np.expm1(lower - upper)))
 
 
-def log_likelihoods(law: Law, values: Integers, center: int, dropped_bits: int = 0) -> Floats:
+def log_likelihoods(law: Law, values: Integers, center: int) -> Floats:
     """ln P(value) of each released value if the exact value was `center`.
 
     Args:
         law: The law of the noise.
         values: One coordinate in many releases.
         center: Its value without noise.
-        dropped_bits: The number of cleared low bits. Each value stands for 2^bits integers.
     """
-    step = 1 << dropped_bits
-    first = int(values.min())
-    places = (values - first) >> dropped_bits
-    count = int(places.max()) + 1
-    if dropped_bits == 0 and count > len(values):  # a table would be longer than the list
+    first, last = int(values.min()), int(values.max())
+    if last - first >= len(values):  # a table would be longer than the list
         return log_probabilities(law, values - center)
-    table = log_probabilities(law, np.arange(first - center, first - center + count * step))
-    return np.asarray(np.logaddexp.reduce(table.reshape(count, step), axis=1)[places])
+    return log_probabilities(law, np.arange(first - center, last - center + 1))[values - first]
 
 
 def log_ratios(released: al.Sketches, without: al.Sketches, with_her: al.Sketches) -> Floats:
@@ -68,12 +63,11 @@ def log_ratios(released: al.Sketches, without: al.Sketches, with_her: al.Sketche
         with_her: One row with her, in the clear.
     """
     protocol = released.protocols[0]
-    bits = protocol.dropped_bits
     ratios = np.zeros(len(released))
     for column in np.flatnonzero(without.values[0] != with_her.values[0]).tolist():
         values = np.ascontiguousarray(released.values[:, column])
-        ratios += log_likelihoods(protocol.law, values, int(with_her.values[0, column]), bits)
-        ratios -= log_likelihoods(protocol.law, values, int(without.values[0, column]), bits)
+        ratios += log_likelihoods(protocol.law, values, int(with_her.values[0, column]))
+        ratios -= log_likelihoods(protocol.law, values, int(without.values[0, column]))
     if protocol.total_law is not None:
         for world, sign in ((with_her, 1), (without, -1)):
             if released.totals is None or world.totals is None:

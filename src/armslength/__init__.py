@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from armslength.transforms.hadamard_jl import FastJL as FastJL
     from armslength.transforms.hadamard_jl import HadamardJL as HadamardJL
     from armslength.transforms.identity import Identity as Identity
-    from armslength.transforms.matrix_jl import MatrixJL as MatrixJL
     from armslength.transforms.sparse_jl import SparseJL as SparseJL
 
 _HOME = {
@@ -103,7 +102,6 @@ _HOME = {
         "transforms.dense_jl": "GaussianJL SignJL",
         "transforms.hadamard_jl": "FastJL HadamardJL",
         "transforms.identity": "Identity",
-        "transforms.matrix_jl": "MatrixJL",
         "transforms.sparse_jl": "SparseJL",
     }.items()
     for name in names.split()

@@ -171,11 +171,3 @@ class RoundedNormal(Law):
         """E[N^power] = Σ (n^power − (n−1)^power)·P(|N| ≥ n), for an even power and a small σ."""
         tails = enumerate(self._tails, start=1)
         return math.fsum((n**power - (n - 1) ** power) * tail for n, tail in tails)
-
-
-def uniform_cumulants(bits: int) -> Cumulants:
-    """The cumulants of a uniform variable on 2^bits neighboring integers, which dropping the low bits adds.
-
-    If the standard deviation of a law is at least four times 2^bits, that error is independent of it to many digits.
-    """
-    return Cumulants((4**bits - 1) / 12, -(16**bits - 1) / 120)

@@ -41,7 +41,6 @@ EDITS = {
     "swapped rows of values": ("values", lambda rows: rows.reverse()),
     "a noise id": ("noise", lambda rows: rows[0][0].update(id=bytes(16))),
     "a coefficient": ("noise", lambda rows: rows[0][0].update(coefficient=-1.0)),
-    "an offset": ("offset", lambda rows: rows.__setitem__(0, 0.5)),
     "in the clear": ("in_clear", lambda rows: rows.__setitem__(0, True)),
     "a total": ("total", lambda rows: rows.__setitem__(0, rows[0] + 1)),
 }
@@ -55,8 +54,7 @@ def test_an_edited_column_is_refused(edit, path):
     pq.write_table(table, path)
     al.load(path)  # a file that another tool wrote again, unchanged, is still the same file
     pq.write_table(edited, path)
-    # an offset that its protocol does not give is refused before digests are compared
-    refused = "damaged" if edit == "an offset" else "as it was written, got a file that was edited"
+    refused = "as it was written, got a file that was edited"
     with pytest.raises(al.CorruptFileError, match=refused):
         al.load(path)
 
@@ -132,16 +130,6 @@ def test_a_changed_seed_with_everything_made_to_match_is_of_another_space(path, 
     honest.save(tmp_path / "honest.parquet")
     with pytest.raises(al.IncompatibleSketchesError):
         al.load([path, tmp_path / "honest.parquet"])
-
-
-def test_an_offset_that_its_protocol_does_not_give_is_refused(path):
-    for offset in (0.5, -1e12, 1e-6):
-        table = changed(
-            pq.read_table(path), "offset", lambda rows, offset=offset: rows.__setitem__(0, offset)
-        )
-        write_sealed(table, path)
-        with pytest.raises(al.CorruptFileError, match="damaged"):
-            al.load(path)
 
 
 def test_a_smaller_epsilon_in_the_head_is_refused(path):

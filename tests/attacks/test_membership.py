@@ -36,13 +36,11 @@ CHOSEN = [
     "SparseJL block, s=1, Laplace",
     "SparseJL graph, s=3, Laplace",
     "GaussianJL, Laplace",
-    "SparseJL block, s=1, Laplace, 2 bits dropped",
     "SparseJL block, s=1, Laplace, replace",
     "Identity, Laplace, radius 3",
     "Identity, Laplace, real numbers off the grid",
     "HadamardJL, Gaussian",
     "SparseJL open vocabulary, s=2, Gaussian",
-    "MatrixJL, Gaussian, ℓ2 neighbors",
     "FastJL, noise on the input, P can be inverted",
 ]
 ALARM = FALSE_ALARM / len(CHOSEN)
@@ -63,8 +61,7 @@ def shares(case, factor, threshold):
     law = DiscreteLaplace(factor * protocol.law.scale)
     a, b = (al.sketch_in_clear(protocol, x[None], items=case.items).values[0] for x in (case.x, case.other))
     moved = np.abs(a - b)[a != b].astype(np.float64)
-    lost = 2**protocol.dropped_bits - 1  # how far dropped bits move a value down, at most
-    return tuple(float(np.prod(1 - law.cdf(beyond + lost - 1))) for beyond in (0 * moved, moved))
+    return tuple(float(np.prod(1 - law.cdf(beyond - 1))) for beyond in (0 * moved, moved))
 
 
 def releases_for(case):
@@ -113,10 +110,9 @@ def test_noise_that_coordinates_share_is_seen_by_the_linear_test_alone(name):
 
 
 def test_every_transform_meets_every_law():
-    met = {(case.protocol.transform.name, case.protocol.noise, case.protocol.norm) for case in all_cases()}
-    for transform in ("SparseJL", "HadamardJL", "FastJL", "GaussianJL", "SignJL", "Identity", "MatrixJL"):
-        for law in (("laplace", "l1"), ("gaussian", "l1"), ("gaussian", "l2")):
-            assert (transform, *law) in met
+    met = {(case.protocol.transform.name, case.protocol.noise) for case in all_cases()}
+    for transform in ("SparseJL", "HadamardJL", "FastJL", "GaussianJL", "SignJL", "Identity"):
+        assert {(transform, "laplace"), (transform, "gaussian")} <= met
     constructions = {getattr(case.protocol.transform, "construction", None) for case in all_cases()}
     assert constructions >= {"block", "graph", "balanced", "dense", "sparse"}
     assert {case.protocol.relation for case in all_cases()} == {"add_remove", "replace"}
@@ -124,9 +120,7 @@ def test_every_transform_meets_every_law():
 
 def test_neighbors_are_neighbors():
     for case in all_cases():
-        difference = np.asarray(case.other) - case.x
-        order = 1 if case.protocol.norm == "l1" else 2
-        length = np.linalg.norm(difference, order)
+        length = np.abs(np.asarray(case.other) - case.x).sum()
         assert length <= float(case.protocol.radius) * (1 + 1e-12), case.name
         assert length > 0.98 * float(case.protocol.radius), case.name
 
@@ -139,14 +133,12 @@ def test_log_probabilities_are_those_of_the_law(law):
     np.testing.assert_allclose(log_probabilities(law, n), np.log(pmf(law, n)), rtol=1e-11)
 
 
-def test_a_value_with_dropped_bits_stands_for_all_it_may_have_been():
-    law, center = RoundedNormal(9), 5
-    values = np.array([-24, -8, 0, 8, 8, 40])
-    expected = [math.log(pmf(law, np.arange(v, v + 8) - center).sum()) for v in values]
-    np.testing.assert_allclose(log_likelihoods(law, values, center, 3), expected, rtol=1e-10)
-    np.testing.assert_allclose(
-        log_likelihoods(law, values, center), np.log(pmf(law, values - center)), rtol=1e-10
-    )
+def test_a_long_list_is_looked_up_in_a_table():
+    law, center, generator = RoundedNormal(9), 5, np.random.default_rng(0)
+    for size in (6, 600):
+        values = generator.integers(-40, 50, size)
+        expected = np.log(pmf(law, values - center))
+        np.testing.assert_allclose(log_likelihoods(law, values, center), expected, rtol=1e-10)
 
 
 def test_totals_count_too():

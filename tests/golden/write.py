@@ -31,7 +31,6 @@ TRANSFORMS = [
     al.SignJL(input_dim=1000, sketch_dim=64, seed=SEED),
     al.SignJL(input_dim=1000, sketch_dim=64, seed=SEED, construction="sparse"),
     al.Identity(input_dim=10),
-    al.MatrixJL(np.arange(-20, 20).reshape(4, 10), scale=0.125, variance_coefficients=(0.5, 0.25)),
 ]
 
 

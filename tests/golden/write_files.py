@@ -25,17 +25,16 @@ def sketches():
     """Sketches of every kind that a file can hold, by name."""
     transform = al.SparseJL(input_dim=8, sketch_dim=4, sparsity=1, seed=SEED)
     exact = al.Protocol(transform, epsilon="0.5", unit="one patient", contribution=3, total_share="0.25")
-    packed = al.Protocol(transform, epsilon="0.01", unit="one patient", contribution=3, dropped_bits=4)
+    noisy = al.Protocol(transform, epsilon="0.01", unit="one patient", contribution=3)
     normal = al.Protocol(transform, epsilon=1, delta="1e-6", noise="gaussian")
     names = ["north", "süd"]
     first = exact.release(X, labels=names, ledger=al.NO_LEDGER)
-    second = packed.release(X, labels=names, ledger=al.NO_LEDGER)
+    second = noisy.release(X, labels=names, ledger=al.NO_LEDGER)
     third = normal.release(X, labels=names, ledger=al.NO_LEDGER)
     clear = al.sketch_in_clear(exact, X, labels=["query", "other"])
     margins = rows_with_margins(_totals_and_margins(transform), [[3, 5, 0, 7], [0, 2, 9, 9]], names)
     return {
         "release": first,
-        "dropped-bits": second,
         "combined": al.concat([first - second, 0.5 * third, 3 * first, first - clear]),
         "sources": _of_every_source(
             al.Protocol(transform, epsilon="0.5", unit="one patient", contribution=3, items="int64")
@@ -92,7 +91,6 @@ def content(made):
             for row, ids in enumerate(_by_row(made.noises, made.noises.ids.tolist()))
         ],
         "sources": _by_row(made.noises, [made.noises.releases[number][1] for number in made.noises.numbers]),
-        "offsets": [float(offset).hex() for offset in made.offsets],
         "in_clear": list(made.in_clear),
     }
 
@@ -112,12 +110,11 @@ def protocols():
         al.GaussianJL(input_dim=100, sketch_dim=16, seed=SEED),
         al.SignJL(input_dim=100, sketch_dim=16, seed=SEED, construction="sparse"),
         al.Identity(input_dim=10),
-        al.MatrixJL(np.arange(-20, 20).reshape(4, 10), scale=0.125, variance_coefficients=(0.5, 0.25)),
     ]
     plain = [al.Protocol(transform, epsilon="0.3") for transform in transforms]
     return [
         *plain,
-        al.Protocol(transforms[0], epsilon=1, delta="1e-9", noise="gaussian", norm="l2", radius=2),
+        al.Protocol(transforms[0], epsilon=1, delta="1e-9", noise="gaussian", radius=2),
         al.Protocol(transforms[4], epsilon=2, delta="1e-5", noise_site="input"),
         al.Protocol(
             transforms[7], epsilon=1, resolution=0.25, on_grid=False, changed_entries=3, value_range=(-5, 100)

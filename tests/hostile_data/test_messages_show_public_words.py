@@ -29,16 +29,16 @@ PUBLIC = {
     "what the protocol, the transform or a constant says": """
         at_most input_dim protocol.items protocol.noise_site transforms/transform.py:last self.name sketch_dim
         transform.input_dim unicodedata.unidata_version width __version__ driver problem.strerror _PROBLEMS[problem] delimiter
-        protocol/protocol.py:largest ingest/sources.py:stores ingest/sources.py:scheme ingest/databases.py:self.scheme
+        ingest/sources.py:stores ingest/sources.py:scheme ingest/databases.py:self.scheme
         ','.join(_FUNCTIONS) 'and'.join(roles) sklearn.py:message
-        ','.join(sorted(expected)) short_repr(transform.sketch_dim) self.noise_sites transforms/transform.py:site transforms/transform.py:transform.name""",
+        ','.join(sorted(expected)) short_repr(transform.sketch_dim) self.noise_sites transforms/transform.py:site transforms/transform.py:cls.name""",
     "public arguments, in the caller's own words": """
         name near role short_repr(level) short_repr(listed) short_repr(memory) short_repr(name) short_repr(partitions)
         short_repr(seed) short_repr(sketch_dim) short_repr(value) str(seed) where
         short_repr(mark) short_repr(self.encoding) short_repr(self.format) ingest/event_files.py:self.encoding""",
     "arguments and fields of a protocol, which is fixed before any data is seen": """
-        protocol/protocol.py:','.join(differing) protocol/protocol.py:noise protocol/protocol.py:bits short_repr(count) short_repr(distance)
-        short_repr(dropped_bits) protocol/protocol.py:short_repr(items) short_repr(noise) short_repr(noise_site) short_repr(norm) short_repr(on_grid) short_repr(one_group) short_repr(radius)
+        protocol/protocol.py:','.join(differing) protocol/protocol.py:noise short_repr(count) short_repr(distance)
+        protocol/protocol.py:short_repr(items) short_repr(noise) short_repr(noise_site) short_repr(on_grid) short_repr(one_group) short_repr(radius)
         short_repr(relation) short_repr(transform) protocol/protocol.py:transform.name""",
     "why a text is not canonical, in the words of randomness/seeds.py, which are looked at too": """
         randomness/hashing.py:problem randomness/seeds.py:problem""",

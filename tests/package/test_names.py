@@ -28,7 +28,6 @@ NAMES = [
     "InputError",
     "ItemDifferences",
     "Ledger",
-    "MatrixJL",
     "NO_LEDGER",
     "Nearest",
     "NotResolvableError",

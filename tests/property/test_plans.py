@@ -22,12 +22,12 @@ def situations(draw):
         "relation": draw(st.sampled_from(["add_remove", "replace"])),
         "pairs": draw(st.sampled_from([1, 276, 10**10])),
     }
-    how = draw(st.sampled_from(["people", "radius", "real", "l2"]))
+    how = draw(st.sampled_from(["people", "radius", "real"]))
     if how == "people":
         known |= {"people": draw(st.integers(1, 10**6)), "contribution": draw(st.integers(1, 100))}
     else:
         known["distance"] = draw(NUMBERS | st.tuples(NUMBERS, NUMBERS).map(lambda ends: tuple(sorted(ends))))
-    if how in ("radius", "l2"):
+    if how == "radius":
         known["radius"] = draw(st.integers(1, 1000))
     if how == "real":
         known |= {
@@ -35,8 +35,6 @@ def situations(draw):
             "resolution": draw(st.sampled_from([0.25, 1024, "auto"])),
             "changed_entries": 3,
         }
-    if how == "l2":
-        known |= {"norm": "l2", "delta": "1e-6", "input_dim": draw(st.integers(1, 10**6))}
     if draw(st.booleans()):
         known |= {"distortion": draw(NUMBERS), "failure_probability": draw(st.floats(1e-6, 1))}
     return known

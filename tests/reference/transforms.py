@@ -69,10 +69,6 @@ CASES: dict[str, Case] = {
         lambda: spec.sign_jl(37, 11, "trial-2026", "sparse"),
     ),
     "identity": (lambda: al.Identity(input_dim=7), lambda: np.eye(7, dtype=int).tolist()),
-    "matrix": (
-        lambda: al.MatrixJL([[1, -2, 0], [0, 3, 5]], scale=0.5, variance_coefficients=(1.0, 0.5)),
-        lambda: [[1, -2, 0], [0, 3, 5]],
-    ),
 }
 
 

@@ -27,7 +27,7 @@ def test_a_contrast_has_the_variance_that_divides_it(noise, monkeypatch):
     data[1, :4], data[2, 2:9], data[3] = 12, 30, 45
     draws = draws_for_variance(6)
     rows = protocol.release(np.tile(data, (draws, 1)), ledger=al.NO_LEDGER)
-    values = (rows.values + rows.offsets[:, None]).astype(float).reshape(draws, 4, k)
+    values = rows.values.astype(float).reshape(draws, 4, k)
     noises = PairNoises.of_rows(rows.noises)
     k2, k4 = noises.each("k2")[:4], noises.each("k4")[:4]
     grams = values @ values.transpose(0, 2, 1)

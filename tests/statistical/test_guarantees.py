@@ -45,7 +45,7 @@ def test_errors_beyond_the_distortion_are_as_rare_as_stated(shape, epsilon, spar
         al.SparseJL(sketch_dim=128, sparsity=sparsity, seed="guarantee"), epsilon=epsilon, items="int64"
     )
     estimates, d = estimates_of(protocol, z), float(np.dot(z, z))
-    noise = protocol.noise_cumulants
+    noise = protocol.law.cumulants
     curve = curve_of(protocol.transform, "output", 1.0, Cumulants(2 * noise.k2, 2 * noise.k4))
     for distortion in (0.1, 0.3, 0.7, 1.5, 3.0):
         bound = failure_bound(protocol.transform, protocol.law, protocol.unit_squared, curve, d, distortion)

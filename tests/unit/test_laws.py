@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from armslength.errors import ParameterError
-from armslength.laws import DiscreteLaplace, RoundedNormal, uniform_cumulants
+from armslength.laws import DiscreteLaplace, RoundedNormal
 from exact_laws import pmf
 from reference.noise import exact_moments, tail
 
@@ -32,15 +32,6 @@ def test_distribution_function_is_the_running_sum(law):
     running = np.cumsum(pmf(law(3.0), n))
     assert law(3.0).cdf(n.astype(float)) == pytest.approx(running, abs=1e-11)
     assert law(3.0).cdf(n + 0.9) == pytest.approx(running, abs=1e-11)
-
-
-@pytest.mark.parametrize("bits", [1, 2, 5])
-def test_cumulants_of_dropped_bits(bits):
-    points = np.arange(2**bits) - (2**bits - 1) / 2
-    m2, m4 = (points**2).mean(), (points**4).mean()
-    dropped = uniform_cumulants(bits)
-    assert dropped.k2 == pytest.approx(m2)
-    assert dropped.k4 == pytest.approx(m4 - 3 * m2**2)
 
 
 def test_probabilities_far_out_are_zero_at_once():

@@ -17,9 +17,6 @@ PLANS = {
     "counts": lambda: al.plan(2000, epsilon=1, delta=1e-6, distance=(20, 500), seed="x"),
     "open": lambda: al.plan(epsilon=1, people=1000, contribution=5, seed="x"),
     "refused": lambda: al.plan(1000, epsilon=1, distance=2, seed="x"),
-    "embedding": lambda: al.plan(
-        768, epsilon=1, delta=1e-6, norm="l2", radius=2, resolution="auto", distance=1, seed="x"
-    ),
 }
 
 

@@ -18,7 +18,7 @@ from armslength import plots
 from armslength.answers.pairs import Answer, checked_sketches, pair_estimator, with_shapes
 from armslength.checks import integer, number, one_of
 from armslength.errors import ParameterError, plural
-from armslength.estimates.distances import Rows, all_squares, squared_norms
+from armslength.estimates.distances import all_squares, squared_norms
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.pair_noise import Floats, PairNoises
 from armslength.estimates.shapes import people_of, totals
@@ -252,12 +252,10 @@ def _scale_and_error(sketches: Sketches, squared: Floats, by: str) -> tuple[Floa
 
 def _parts(sketches: Sketches, factor: Floats, model: ErrorModel, k2: Floats) -> Iterator[Floats]:
     """What each part of the coordinates adds to every squared distance."""
-    values, offsets = sketches.values, sketches.offsets
-    if (factor != 1).any():
-        values, offsets = (values + offsets[:, None]) * factor[:, None], np.zeros(len(values))
+    values = sketches.values if (factor == 1).all() else sketches.values * factor[:, None]
     for part in range(_PARTS):
-        rows = Rows(values[:, part::_PARTS], offsets)
-        share = rows.values.shape[1] / values.shape[1]
+        rows = values[:, part::_PARTS]
+        share = rows.shape[1] / values.shape[1]
         squares = all_squares(rows, rows, np.inf) - share * model.bias * np.add.outer(k2, k2)
         np.fill_diagonal(squares, 0.0)
         yield model.unit * squares

@@ -57,7 +57,6 @@ _protocol_options = all_of(
     flag("--one-group", "Count each person in one group only, drawn in secret: then rows share nobody."),
     option("--radius", "The largest change that one person can cause.  [default: 1]"),
     RELATION,
-    choice("--norm", ["l1", "l2"], "l2: for vectors of bounded length."),
     option("--total-share", "The share of ε for totals, such as 0.1. Needed to compare shapes.", default="0"),
     option("--resolution", "1 for counts, a power of two, or auto.", default="1"),
     option("--on-grid/--off-grid", "Whether you promise multiples of the resolution.", default=None),
@@ -127,7 +126,6 @@ Examples:
   armslength plan --record age:18,40,65,80 --record sex=F,M --pair age,sex --epsilon 1 --people 500 --by shape
   armslength plan --by shape --people 20000 --contribution 3 --epsilon 1 --explain 300
   armslength plan --input-dim 5000 --epsilon 2 --distance 300 --distortion 0.2 --failure-probability 0.05
-  armslength plan --input-dim 768 --epsilon 1 --delta 1e-6 --norm l2 --radius 2 --resolution auto --distance 1
 
 Exit code 3: the distances cannot be resolved; the last line says what would be needed.
 """
@@ -297,7 +295,6 @@ With --margins, a release also tells how many people of each group have an item 
     type=EXISTING_FILE,
 )
 @_margin_options
-@option("--dropped-bits", "Low bits to drop after the noise.", default=0)
 @_protocol_options
 @OVERWRITE
 @option("-o --output", "Where to write it.", required=True, type=FILE)

@@ -6,7 +6,7 @@ Squares are unbiased with their exact variance. Intervals of products and cosine
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +49,7 @@ def squared_distances(a: Sketches, b: Sketches | None = None) -> Estimate:
     """
     left, right = checked_pair(a, b)
     model, noises = ErrorModel.of(left.protocols[0]), pair_noises(left, right)
-    value = debiased_squares(model, Rows.of(left), Rows.of(right), noises)
+    value = debiased_squares(model, left.values, right.values, noises)
     rule = Pair(model, noises, value)
     return pair_estimate("squared distances", value, (left, right), rule, within=b is None)
 
@@ -57,8 +57,8 @@ def squared_distances(a: Sketches, b: Sketches | None = None) -> Estimate:
 def squared_norms(a: Sketches) -> Estimate:
     """‖x‖² for every row: ‖u‖² − k·κ₂, in data units; unbiased over the public seed."""
     checked_pair(a, None)
-    model, noises, rows = ErrorModel.of(a.protocols[0]), PairNoises.of_rows(a.noises), Rows.of(a)
-    u = rows.values.astype(np.float64) + rows.offsets[:, None]
+    model, noises = ErrorModel.of(a.protocols[0]), PairNoises.of_rows(a.noises)
+    u = a.values.astype(np.float64)
     value = model.unit * (np.einsum("ij,ij->i", u, u) - model.bias * noises.each("k2"))
     return pair_estimate("squared norms", value, (a,), Pair(model, noises, value))
 
@@ -174,7 +174,7 @@ def inner_products(a: Sketches, b: Sketches | None = None) -> Estimate:
     """
     left, right = checked_pair(a, b)
     protocol, transform = left.protocols[0], left.protocols[0].transform
-    u, v = (side.values.astype(np.float64) + side.offsets[:, None] for side in (left, right))
+    u, v = (side.values.astype(np.float64) for side in (left, right))
     shared = shared_cumulants(left, right)
     value = protocol.unit_squared * (u @ v.T - transform.noise_bias(shared[0], protocol.noise_site))
     x, y = (np.maximum(squared_norms(side).value, 0.0) for side in (left, right))
@@ -251,23 +251,10 @@ class Cosine:
         return np.clip(np.nan_to_num(lower, nan=-1.0), -1, 1), np.clip(np.nan_to_num(upper, nan=1.0), -1, 1)
 
 
-class Rows(NamedTuple):
-    """Rows of numbers in integer units, and what is added to each row.
-
-    Differences of integers are modulo 2^64, so it does not matter where they have wrapped.
-    """
-
-    values: NDArray[Any]
-    offsets: Floats
-
-    @classmethod
-    def of(cls, sketches: Sketches) -> "Rows":
-        """The numbers of sketches."""
-        return cls(sketches.values, sketches.offsets)
-
-
-def debiased_squares(model: ErrorModel, left: Rows, right: Rows, noises: PairNoises) -> Floats:
-    """γ²c²(‖u−v‖² − bias) for all pairs."""
+def debiased_squares(
+    model: ErrorModel, left: NDArray[Any], right: NDArray[Any], noises: PairNoises
+) -> Floats:
+    """γ²c²(‖u−v‖² − bias) for all pairs of rows in integer units; it does not matter where integers have wrapped."""
     k2 = noises.k2[noises.index]
     # √(2k)·κ₂ is what noise alone makes of the squared norm; input noise, which is summed, makes no less.
     smallest = math.sqrt(2 * model.coordinates) * float(np.min(k2, initial=np.inf))
@@ -281,17 +268,17 @@ def debiased_squares(model: ErrorModel, left: Rows, right: Rows, noises: PairNoi
     return value
 
 
-def all_squares(left: Rows, right: Rows, tolerance: float) -> Floats:
+def all_squares(left: NDArray[Any], right: NDArray[Any], tolerance: float) -> Floats:
     """‖u−v‖² for every row u of left and v of right, in squared integer units.
 
     By a product of matrices if its error is within the tolerance, else pair by pair.
     """
-    result = np.empty((len(left.values), len(right.values)))
+    result = np.empty((len(left), len(right)))
     if not result.size:
         return result
-    is_symmetric = left.values is right.values
-    u = _from_first_row(left, left)
-    v = u if is_symmetric else _from_first_row(right, left)
+    is_symmetric = left is right
+    u = _from_first_row(left, left[:1])
+    v = u if is_symmetric else _from_first_row(right, left[:1])
     left_squares = np.einsum("ij,ij->i", u, u)
     right_squares = left_squares if is_symmetric else np.einsum("ij,ij->i", v, v)
     if not _products_will_do((u, v), (left_squares, right_squares), tolerance):
@@ -310,20 +297,17 @@ def all_squares(left: Rows, right: Rows, tolerance: float) -> Floats:
     return result
 
 
-def chosen_squares(left: Rows, right: Rows, rows: Integers, columns: Integers) -> Floats:
+def chosen_squares(left: NDArray[Any], right: NDArray[Any], rows: Integers, columns: Integers) -> Floats:
     """‖u−v‖² for some pairs, from their differences, in squared integer units."""
-    values, offsets = _same_type(left.values, right.values), (left.offsets, right.offsets)
-    result = np.empty(len(rows))
-    for_blocks(len(rows), 2**13, partial(squared_differences, values, offsets, (rows, columns), result))
+    values, result = _same_type(left, right), np.empty(len(rows))
+    for_blocks(len(rows), 2**13, partial(squared_differences, values, (rows, columns), result))
     return result
 
 
-def _from_first_row(rows: Rows, left: Rows) -> Floats:
+def _from_first_row(rows: NDArray[Any], first: NDArray[Any]) -> Floats:
     """The rows minus the first of the left side: what all rows have in common would only cost digits."""
-    values, first = _same_type(rows.values, left.values[:1])
-    difference: Floats = (values - first).astype(np.float64)
-    if (rows.offsets != left.offsets[0]).any():
-        difference += (rows.offsets - left.offsets[0])[:, None]
+    rows, first = _same_type(rows, first)
+    difference: Floats = (rows - first).astype(np.float64)
     return difference
 
 
@@ -350,7 +334,6 @@ def _products_will_do(sides: tuple[Floats, ...], squares: tuple[Floats, ...], to
 @kernel
 def squared_differences(
     values: tuple[Integers, Integers],
-    offsets: tuple[Floats, Floats],
     pairs: tuple[Integers, Integers],
     result: Floats,
     first: int,
@@ -362,9 +345,9 @@ def squared_differences(
     """
     for n in range(first, stop):
         i, j = pairs[0][n], pairs[1][n]
-        left, right, shift = values[0][i], values[1][j], offsets[0][i] - offsets[1][j]
+        left, right = values[0][i], values[1][j]
         total = 0.0
         for number in range(len(left)):
-            difference = np.float64(left[number] - right[number]) + shift
+            difference = np.float64(left[number] - right[number])
             total += difference * difference
         result[n] = total

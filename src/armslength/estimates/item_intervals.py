@@ -54,7 +54,7 @@ def item_intervals(rows: Sequence[Sketches], items: Any, error: float) -> ItemIn
         error: How often any interval may miss.
     """
     transform = rows[0].transform
-    numbers = np.stack([(row.values[0] + row.offsets[0]).astype(np.float64) for row in rows])
+    numbers = np.stack([row.values[0].astype(np.float64) for row in rows])
     has_own_rows, blocks = _has_rows_of_their_own(transform), transform.item_blocks
     if not has_own_rows and blocks is None:
         raise ParameterError(
@@ -91,13 +91,13 @@ def typical_reach(transform: Transform, count: int, law: Law, distance: float, e
         distance: Of the two rows: what else is in the bins.
         error: How often any interval may miss.
     """
-    noises: list[tuple[Law, int, float]] = [(law, 0, 1.0)] * 2
+    noises: list[tuple[Law, float]] = [(law, 1.0)] * 2
     blocks, factor = transform.item_blocks or (1, 1)
     bins = transform.sketch_dim // blocks
     if _has_rows_of_their_own(transform):
         tail = error / count
     else:
-        noises.append((RoundedNormal(max(distance / math.sqrt(bins), SMALLEST_SCALE)), 0, 1.0))
+        noises.append((RoundedNormal(max(distance / math.sqrt(bins), SMALLEST_SCALE)), 1.0))
         listed, used = count, blocks
         if blocks > 2 and count > bins // _FEW_SHARED:  # the first block makes the list short
             listed, used = max(1, bins // _FEW), blocks - 1

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength.errors import ParameterError
-from armslength.laws import SMALLEST_SCALE, Cumulants, DiscreteLaplace, Law, RoundedNormal, uniform_cumulants
+from armslength.laws import SMALLEST_SCALE, Cumulants, DiscreteLaplace, Law, RoundedNormal
 from armslength.sketches.noises import Noises, Term
 from armslength.sketches.sketches import Sketches
 
@@ -29,27 +29,21 @@ _SMOOTH_SCALE = 256.0  # from which on a law on the integers is as good as conti
 
 
 class NoiseComponent(NamedTuple):
-    """One independent noise: a law, its dropped bits and its coefficient."""
+    """One independent noise: a law and its coefficient."""
 
     law: Law
-    dropped_bits: int
     coefficient: float
 
     @property
     def cumulants(self) -> Cumulants:
         """In integer units."""
-        return (self.law.cumulants + uniform_cumulants(self.dropped_bits)).times(self.coefficient)
+        return self.law.cumulants.times(self.coefficient)
 
     @property
     def reach(self) -> float:
         """Beyond this lies less than 1e-19 of the probability."""
         scales = (46 if self.law.name == "laplace" else 9.2) * self.law.scale
-        return self.coefficient * (scales + 1 + 2.0**self.dropped_bits)
-
-    @property
-    def step(self) -> float:
-        """The distance of two neighboring values."""
-        return self.coefficient * 2.0**self.dropped_bits
+        return self.coefficient * (scales + 2)
 
 
 @dataclass(frozen=True)
@@ -63,15 +57,14 @@ class PairNoise:
     @classmethod
     def of(cls, terms: Iterable[Term]) -> "PairNoise":
         """The noise of these terms; terms of one noise must have been merged."""
-        components = [(protocol.law, protocol.dropped_bits, abs(factor)) for protocol, factor in terms]
-        return cls.sum_of(tuple(components))
+        return cls.sum_of(tuple((protocol.law, abs(factor)) for protocol, factor in terms))
 
     @classmethod
     @lru_cache(maxsize=4096)
-    def sum_of(cls, laws: tuple[tuple[Law, int, float], ...], *, is_exact: bool = True) -> "PairNoise":
-        """The sum of independent noises, each with its law, its dropped bits and its coefficient."""
+    def sum_of(cls, laws: tuple[tuple[Law, float], ...], *, is_exact: bool = True) -> "PairNoise":
+        """The sum of independent noises, each with its law and its coefficient."""
         components = [NoiseComponent(*law) for law in laws]
-        components.sort(key=lambda part: (part.law.name, part.law.scale, *part[1:]))
+        components.sort(key=lambda part: (part.law.name, part.law.scale, part.coefficient))
         cumulants = sum((component.cumulants for component in components), Cumulants())
         return cls(tuple(components), cumulants, is_exact)
 
@@ -81,7 +74,7 @@ class PairNoise:
 
     @property
     def sixth_cumulant(self) -> float:
-        """κ₆, without that of dropped bits."""
+        """κ₆, in integer units."""
         return sum(part.coefficient**6 * part.law.higher_cumulants[0] for part in self.components)
 
     @property
@@ -89,7 +82,7 @@ class PairNoise:
         """Whether all components are small whole multiples of one noise, and few, so that the exact law at D = 0 is at hand."""
         if len(self.components) > _MOST_COMPONENTS:
             return False
-        is_one = len({component[:2] for component in self.components}) <= 1
+        is_one = len({component.law for component in self.components}) <= 1
         return is_one and all(times % 1 == 0 and times <= _LARGEST_MULTIPLE for times in self.multiples)
 
     @property
@@ -111,8 +104,7 @@ class PairNoise:
     @property
     def is_on_lattice(self) -> bool:
         """Whether all values are whole multiples of the unit."""
-        is_whole = all(part.dropped_bits == 0 for part in self.components)
-        return is_whole and all(times % 1 == 0 for times in self.multiples)
+        return all(times % 1 == 0 for times in self.multiples)
 
     def normalized(self) -> "PairNoise":
         """The same noise in units of its smallest coefficient."""
@@ -132,10 +124,10 @@ def noise_with_kurtosis(kurtosis: float) -> PairNoise:
         k2 = 1 / (kurtosis - 3)
         ratio = k2 / (1 + k2 + math.sqrt(1 + 2 * k2))  # α of κ₂ = 2α/(1−α)²
         law = DiscreteLaplace(max(-1 / math.log(ratio), SMALLEST_SCALE) if ratio > 0 else SMALLEST_SCALE)
-        return PairNoise.sum_of(((law, 0, 1 / math.sqrt(law.cumulants.k2)),), is_exact=False)
+        return PairNoise.sum_of(((law, 1 / math.sqrt(law.cumulants.k2)),), is_exact=False)
     share = math.sqrt(kurtosis / 3)  # of the variance, for the Laplace noise
     shares = ((DiscreteLaplace(_SMOOTH_SCALE), share), (RoundedNormal(_SMOOTH_SCALE), 1 - share))
-    parts = [(law, 0, math.sqrt(part / law.cumulants.k2)) for law, part in shares if part > 0]
+    parts = [(law, math.sqrt(part / law.cumulants.k2)) for law, part in shares if part > 0]
     return PairNoise.sum_of(tuple(parts), is_exact=False)
 
 
@@ -214,7 +206,9 @@ def _rounded_kurtosis(kurtosis: Floats) -> Floats:
 
 def _moments(noises: Sequence[PairNoise]) -> Moments:
     """κ₂, κ₄ and the squared step of each noise."""
-    steps = [max((component.step for component in noise.components), default=0.0) ** 2 for noise in noises]
+    steps = [
+        max((component.coefficient for component in noise.components), default=0.0) ** 2 for noise in noises
+    ]
     return (
         np.array([noise.cumulants.k2 for noise in noises]),
         np.array([noise.cumulants.k4 for noise in noises]),

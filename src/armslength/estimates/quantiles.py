@@ -175,9 +175,6 @@ def noise_pmf(noise: PairNoise, step: float) -> Floats:
     for part in noise.components:
         edges = _edges(step, part.reach)
         pmf = _trimmed(np.convolve(pmf, np.diff(part.law.cdf(edges / part.coefficient))))
-        if part.dropped_bits:
-            width = 2.0**part.dropped_bits * part.coefficient
-            pmf = np.convolve(pmf, np.diff(np.clip(_edges(step, width) / width + 0.5, 0, 1)))
     return pmf
 
 

@@ -16,7 +16,6 @@ from scipy.special import ndtri
 from armslength.errors import ParameterError
 from armslength.estimates.distances import (
     Pair,
-    Rows,
     as_distances,
     checked_pair,
     debiased_squares,
@@ -64,8 +63,7 @@ def squared_shape_distances(
     """‖x/Tx − y/Ty‖² for all pairs of rows; the arguments are those of `shape_distances`."""
     shapes = _Shapes(a, b, beyond_chance=beyond_chance)
     divided = [
-        Rows((part.values + part.offsets[:, None]) / side.total[:, None], np.zeros(len(part)))
-        for side, part in zip(shapes.sides, shapes.sketches, strict=True)
+        part.values / side.total[:, None] for side, part in zip(shapes.sides, shapes.sketches, strict=True)
     ]
     squares = debiased_squares(shapes.model, divided[0], divided[1], shapes.noises)
     curve = shapes.model.variance_curve(shapes.noises.cumulants)
@@ -126,7 +124,7 @@ class _Shapes:
         cumulants = [(noise.cumulants.k2, noise.cumulants.k4, noise.sixth_cumulant) for noise in noises]
         k2, k4, k6 = np.array(cumulants).reshape(-1, 3)[classes].T
         noise = unit * k2, unit**2 * k4, unit**3 * k6
-        values = np.sqrt(unit) * (sketches.values + sketches.offsets[:, None])
+        values = np.sqrt(unit) * sketches.values
         error = side.totals.variance
         rows = ShapeRows.of(values, side.total, noise, self.model.bias * unit * k2, error, self.root)
         return rows.sampled(*people_of(sketches, side.total)) if self.beyond_chance else rows

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.errors import ParameterError
 from armslength.laws import Cumulants
 from armslength.protocol.protocol import Protocol
 from armslength.transforms.transform import Transform
@@ -37,7 +36,7 @@ class ErrorModel:
     unit: float  # γ²c²: data units in a squared integer unit
     coordinates: int  # k
     bias: float  # what noise of κ₂ = 1 a coordinate adds to a squared norm, in squared integer units
-    curve: VarianceCurve | None  # V for κ₂ = 1 and κ₄ = 0; None where the transform has no variance
+    curve: VarianceCurve  # V for κ₂ = 1 and κ₄ = 0
     kurtosis: float  # what κ₄ = 1 adds to V
     null_degrees: int | None  # of the chi-square law at D = 0 where coordinates are not independent
     null_variance: tuple[float, float]  # of that law, for κ₂ = 1 and κ₄ = 0; and what κ₄ = 1 adds
@@ -54,20 +53,14 @@ class ErrorModel:
         null_variance = unit**2 * second, unit**2 * extra
         bias = float(transform.noise_bias(np.asarray(1.0), site))
         left_out = transform.left_out
-        curve, kurtosis = None, 0.0
-        if transform.variance_coefficients is not None:
-            (a, b, c), step = transform.variance_curve(one, site), float(protocol.resolution)
-            kurtosis = transform.variance_curve(fourth, site)[2] * step**4
-            curve = VarianceCurve(a, b * step**2, c * step**4)
+        (a, b, c), step = transform.variance_curve(one, site), float(protocol.resolution)
+        kurtosis = transform.variance_curve(fourth, site)[2] * step**4
+        curve = VarianceCurve(a, b * step**2, c * step**4)
         return cls(unit, transform.sketch_dim, bias, curve, kurtosis, degrees, null_variance, left_out)
 
     def variance_curve(self, noise: Cumulants) -> VarianceCurve:
         """V for noise with these cumulants in each coordinate (integer units)."""
         curve = self.curve
-        if curve is None:
-            raise ParameterError(
-                "variance must know the transform's variance_coefficients, got none; pass them to MatrixJL"
-            )
         return VarianceCurve(curve.a, curve.b * noise.k2, curve.c * noise.k2**2 + self.kurtosis * noise.k4)
 
 

@@ -12,7 +12,6 @@ from armslength.checks import one_line, one_of, short_repr
 from armslength.errors import ParameterError
 from armslength.privacy.composition import Loss, gaussian_loss, pure_loss
 from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, decimal_text, exact_number
-from armslength.protocol.neighbors import NORMS
 from armslength.protocol.protocol import Protocol
 from armslength.spelling import nfc
 from armslength.threads import cached_attribute
@@ -37,8 +36,7 @@ class Entry:
     release: str  # its id, 24 hexadecimal digits; the id of every noise in the sketch file begins with it
     unit: str  # the unit of protection, in words
     relation: str
-    radius: str  # how far one unit can move the data
-    norm: str  # of the radius
+    radius: str  # how far one unit can move the data, in ℓ1 norm
     law: str  # "laplace" or "gaussian"
     scale: str  # of the noise, in integer units, as a hexadecimal float
     sensitivity_squared: str  # so that μ² of all Gaussian noise is this/σ²: (R·Δ₂)² in integer units, and margins; "" for Laplace noise
@@ -61,7 +59,6 @@ class Entry:
         checked_population(self.population)
         checked_period(self.period)
         one_of("relation", self.relation, RELATIONS)
-        one_of("norm", self.norm, NORMS)
         epsilon, delta = checked_epsilon(self.epsilon), checked_delta(self.delta)
         totals = exact_number("totals_epsilon", self.totals_epsilon)
         if not 0 <= totals < epsilon:
@@ -114,7 +111,6 @@ def ledger_entry(
         unit=protocol.unit,
         relation=protocol.relation,
         radius=decimal_text(protocol.radius),
-        norm=protocol.norm,
         law=protocol.noise,
         scale=protocol.law.scale.hex(),
         sensitivity_squared=squared,

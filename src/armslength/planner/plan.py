@@ -13,15 +13,15 @@ from armslength.planner.situation import (
     checked_pairs,
     checked_target,
     distances_of_interest,
-    smallest_transform,
 )
 from armslength.planner.size_plan import Plan, size_plan
 from armslength.privacy.exact_numbers import exact_number
 from armslength.protocol.protocol import Protocol
 from armslength.randomness.seeds import checked_seed
+from armslength.transforms.sparse_jl import SparseJL
 from armslength.transforms.transform import checked_input_dim
 
-_CHOSEN = frozenset(("transform", "noise", "noise_site", "max_norm", "dropped_bits", "item_weights"))
+_CHOSEN = frozenset(("transform", "noise", "noise_site", "max_norm", "item_weights"))
 _SETTINGS = frozenset(signature(Protocol).parameters) - _CHOSEN
 
 
@@ -84,8 +84,7 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
         explain: How many listed items `al.explain_items` will be asked about: the sketch is made for that, and the plan says what it
             costs for distances.
         seed: The public seed of the protocol; None makes a new one.
-        settings: What else the protocol has, as for `al.Protocol`: contribution, or radius, relation, norm ("l2" for whole vectors
-            in a ball: replacing one of norm at most r is radius=2r) and resolution; count, one_group, unit, items, vocabulary,
+        settings: What else the protocol has, as for `al.Protocol`: contribution, or radius, relation and resolution; count, one_group, unit, items, vocabulary,
             record, record_pairs, total_share, on_grid, changed_entries, value_range.
     """
     for name in settings.keys() - _SETTINGS:
@@ -95,9 +94,8 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
             else f"arguments of a plan must be its own or settings of al.Protocol, got {short_repr(name)}; see help(al.plan)"
         )
     dimension = None if input_dim is None else checked_input_dim(input_dim)
-    protocol = Protocol(
-        smallest_transform(dimension, settings.get("norm")), epsilon=epsilon, delta=delta, **settings
-    )
+    smallest = SparseJL(input_dim=dimension, sketch_dim=1, seed="plan")
+    protocol = Protocol(smallest, epsilon=epsilon, delta=delta, **settings)
     if people is not None or by == "shape":
         people = integer("people", people, at_least=1, at_most=LARGEST_COUNT)
     item_count, largest = checked_explain(explain, max_sketch_dim, dimension)

@@ -51,14 +51,14 @@ class Option:
         cls, protocol: Protocol, transform: Transform, noise: str, max_norm: Fraction | None = None
     ) -> Self:
         """With the sensitivity under the neighbors of a protocol."""
-        radius = math.sqrt(protocol.neighbors.radius_squared)
+        radius = protocol.neighbors.radius
         if max_norm is not None:
             bound = sketch_bound(max_norm, transform, protocol.contribution, protocol.resolution)
             sensitivity = math.sqrt(bound) * (1 if protocol.relation == "add_remove" else 2)
         elif noise == "laplace":
             sensitivity = radius * transform.l1_sensitivity
         else:
-            sensitivity = radius * math.sqrt(transform.sensitivity_squared(protocol.neighbors.norm, "output"))
+            sensitivity = radius * math.sqrt(transform.l2_sensitivity_squared)
         return cls(transform=transform, noise=noise, max_norm=max_norm, sensitivity=sensitivity)
 
     @property
@@ -119,7 +119,7 @@ class Configuration(Option):
 
 
 def options(situation: SizeSituation, above: int = 0) -> list[Option]:
-    """All that the noise and the norm of this situation allow, with more than so many numbers; sizes of one family are together, and rise."""
+    """All that the noise of this situation allows, with more than so many numbers; sizes of one family are together, and rise."""
     protocol = situation.protocol
     unbounded = [
         Option.of(protocol, build(sketch_dim=size, seed="plan"), noise)
@@ -141,18 +141,14 @@ def options(situation: SizeSituation, above: int = 0) -> list[Option]:
 
 def _transforms(situation: SizeSituation) -> Iterator[tuple[Callable[..., Transform], Iterable[int]]]:
     """(build, sizes) of each kind of transform; called as build(sketch_dim=size, seed=…)."""
-    d, limit, is_l2 = situation.input_dim, situation.max_sketch_dim, situation.protocol.norm == "l2"
+    d, limit = situation.input_dim, situation.max_sketch_dim
     largest = limit if d is None else min(limit, d)
     sparsities = SPARSITIES if situation.explain is None else (*SPARSITIES, _FOR_ITEMS)
-    # Under ℓ2 neighbors balanced bins have the smallest operator norm of all.
-    kinds = [("balanced", 1)] if is_l2 else product(("block", "balanced"), sparsities)
-    for construction, s in kinds:
+    for construction, s in product(("block", "balanced"), sparsities):
         if s > largest or (construction == "balanced" and (d is None or d * s > LARGEST_DEALT)):
             continue
-        sizes = {*sizes_up_to(largest, s)}
-        if is_l2 and d is not None:
-            sizes |= {size for size in (-(-d // bin_size) for bin_size in _BIN_SIZES) if size <= largest}
-        yield partial(SparseJL, input_dim=d, sparsity=s, construction=construction), sorted(sizes)
+        build = partial(SparseJL, input_dim=d, sparsity=s, construction=construction)
+        yield build, sizes_up_to(largest, s)
     if d is not None and d <= LARGEST_PADDED_DIM:
         yield partial(HadamardJL, input_dim=d), sizes_up_to(min(limit, padded_dimension(d)))
     if d is not None and d <= LARGEST_SKETCH_DIM:
@@ -208,7 +204,7 @@ def predict(options: Iterable[Option], situation: SizeSituation) -> Iterator[Con
 
 def smallest_resolved_distance(protocol: Protocol, pairs: int = 1) -> float:
     """The distance at which about half of all pairs are resolved at 95 percent (over all pairs), in data units."""
-    of_pair = PairNoise.sum_of(((protocol.law, protocol.dropped_bits, 1.0),) * 2)
+    of_pair = PairNoise.sum_of(((protocol.law, 1.0),) * 2)
     rule = interval_rule(ErrorModel.of(protocol), of_pair)
     needed = rule.smallest_resolved(Level.of(0.95, "asymptotic", pairs))
     if protocol.noise_site == "input":

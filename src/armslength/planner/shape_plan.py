@@ -78,9 +78,8 @@ class ShapeSituation(Situation):
 
     def setting(self, transform: Transform, noise: str, share: Fraction) -> "ShapeSetting | None":
         """This way to release; None if intervals would have no upper end, or if noise would be out of range."""
-        coefficients = transform.variance_coefficients
         of_totals = self.epsilon * share
-        if coefficients is None or not has_upper_end(coefficients[0], self.pairs):
+        if not has_upper_end(transform.variance_coefficients[0], self.pairs):
             return None
         max_norm = usual_max_norm(self.protocol, transform) if noise == "gaussian" else None
         option = Option.of(self.protocol, transform, noise, max_norm)
@@ -126,7 +125,7 @@ def shape_situation(
     shares = (protocol.total_share,) if protocol.total_share else SHARES
     of_margins = margin_plan(protocol, shared["people"], *margins)
     if of_margins is not None:
-        check_shares(shares[0], of_margins.recommended.share, protocol.norm)
+        check_shares(shares[0], of_margins.recommended.share)
         shares = tuple(share for share in shares if share + of_margins.recommended.share < 1)
     return ShapeSituation(
         **shared,

@@ -10,8 +10,6 @@ from armslength.checks import integer, number, short_repr
 from armslength.errors import ParameterError, plural
 from armslength.estimates.item_intervals import measures_items
 from armslength.protocol.protocol import Protocol
-from armslength.transforms.identity import Identity
-from armslength.transforms.sparse_jl import SparseJL
 from armslength.transforms.transform import LARGEST_SKETCH_DIM, Transform
 
 LARGEST_DISTANCE = 1e30
@@ -61,8 +59,7 @@ class Situation:
     @property
     def laws(self) -> list[str]:
         """The laws of noise that give the guarantee."""
-        laplace = ["laplace"] if self.protocol.norm == "l1" else []
-        return [*laplace, *(["gaussian"] if self.delta > 0 else [])]
+        return ["laplace", "gaussian"] if self.delta > 0 else ["laplace"]
 
     def delta_of(self, noise: str) -> Fraction:
         """δ of this noise."""
@@ -187,15 +184,3 @@ def checked_target(distortion: Any, failure_probability: Any) -> Target | None:
         number("distortion", distortion, above=1e-9, at_most=1e6),
         number("failure_probability", failure_probability, above=1e-15, at_most=1.0),
     )
-
-
-def smallest_transform(input_dim: int | None, norm: Any) -> Transform:
-    """A transform with cheap sensitivities, for a protocol that only checks its arguments."""
-    if norm != "l2":
-        return SparseJL(input_dim=input_dim, sketch_dim=1, seed="plan")
-    if input_dim is None:
-        raise ParameterError("input_dim must be fixed with norm='l2', got an open vocabulary")
-    if input_dim <= LARGEST_SKETCH_DIM:
-        return Identity(input_dim=input_dim)
-    k = LARGEST_SKETCH_DIM
-    return SparseJL(input_dim=input_dim, sketch_dim=k, seed="plan", construction="balanced")

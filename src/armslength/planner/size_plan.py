@@ -82,7 +82,7 @@ class Plan(AnyPlan):
                 f"({name}, standard error {error_text(best.relative_error)})"
             )
         needed = offers(self.needs.epsilon, self.needs.people)
-        if self.needs.people is None and self.needs.distance is not None and not self._is_within_radius:
+        if self.needs.people is None and self.needs.distance is not None:
             needed.append(f"a distance of {number_text(self.needs.distance)}")
         if self.needs.sketch_dim is not None:
             needed.append(f"a sketch of up to {self.needs.sketch_dim:,} coordinates")
@@ -151,12 +151,6 @@ class Plan(AnyPlan):
         return head.select(_PRINTED), count
 
     @property
-    def _is_within_radius(self) -> bool:
-        """Whether one unit can move a vector as far as the groups are apart. Then they cannot be farther apart either."""
-        situation = self.situation
-        return situation.protocol.norm == "l2" and situation.distances.high <= situation.protocol.radius
-
-    @property
     def _histogram(self) -> Configuration | None:
         """The noisy histogram with its better noise, if another is recommended."""
         if self.recommended.is_histogram:
@@ -177,7 +171,7 @@ class Plan(AnyPlan):
         return (
             f"Plan for {source}, ε={decimal_text(situation.epsilon)}{delta}{totals}; "
             f"{protocol.unit or 'one unit of protection'} moves the data by at most {float(protocol.radius):g} "
-            f"in {protocol.norm} norm; distances of {reach}{f' ({assumption})' if assumption else ''}."
+            f"in l1 norm; distances of {reach}{f' ({assumption})' if assumption else ''}."
         )
 
     def _in_words(self, line: Configuration) -> str:
@@ -213,18 +207,8 @@ class Plan(AnyPlan):
         return f": you will see most of those that differ by {number_text(float(f'{reach:.2g}'))} {counted}"
 
     def _noise_reasons(self) -> list[str]:
-        """Why this noise and this bound; under ℓ2 neighbors, why no projection helps."""
+        """Why this noise and this bound."""
         situation, best = self.situation, self.recommended
-        if situation.protocol.norm == "l2":
-            within = (
-                "the distances lie within the radius: one unit of protection can move a vector as far as the groups "
-                "are apart, as with a single embedding; add up many people in one vector instead"
-            )
-            compresses = (
-                "under l2 neighbors a projection only compresses: its squared operator norm is at least d/k on average, so fewer "
-                "coordinates mean more noise"
-            )
-            return [compresses, *([within] if self._is_within_radius else [])]
         if best.noise == "gaussian":
             why = "Gaussian noise is more accurate here"
             laplace = [line for line in self.configurations if line.noise == "laplace" and line.is_choice]
@@ -253,7 +237,7 @@ class Plan(AnyPlan):
     def _size_reasons(self) -> list[str]:
         """Whether the size limit was in the way of the most accurate size."""
         situation, best, limit = self.situation, self.recommended, self.situation.max_sketch_dim
-        is_free = situation.explain is None and situation.target is None and situation.protocol.norm == "l1"
+        is_free = situation.explain is None and situation.target is None
         most_accurate = next(line for line in self.configurations if line.family == best.family)
         if best.is_histogram or not is_free or most_accurate.sketch_dim < limit:
             return []
@@ -349,21 +333,18 @@ def size_plan(situation: SizeSituation, seed: str) -> Plan:
         if not any(line.is_choice for line in lines):
             raise NotResolvableError(situation.cannot_explain)
     best = _best_of_each(lines, situation)
-    recommended = recommended_of(best, lines, situation)
+    recommended = recommended_of(best, lines)
     ranked = sorted([*best, recommended], key=lambda line: line.relative_error)
     needs = None if recommended.is_resolved else needs_of(situation, every_option)
     return Plan(situation, tuple(dict.fromkeys(ranked)), recommended, needs, seed, usual)
 
 
-def recommended_of(
-    best: Sequence[Configuration], lines: Sequence[Configuration], situation: SizeSituation
-) -> Configuration:
-    """Among those within a percent of the best: pure DP, then the smallest sketch, then the least work.
+def recommended_of(best: Sequence[Configuration], lines: Sequence[Configuration]) -> Configuration:
+    """Among those within a percent of the best: pure DP, then the smallest sketch.
 
     Args:
         best: The best line of each family.
         lines: All lines.
-        situation: What was asked.
     """
     choices = [line for line in best if line.is_choice]
     choices = [line for line in choices if line.has_upper_end] or choices
@@ -395,7 +376,6 @@ def recommended_of(
             not (line.is_histogram and line.sketch_dim <= _HARDLY_LARGER * least),
             not line.transform.cheap_per_event,
             line.sketch_dim,
-            sum(line.transform.setup_operations(situation.protocol.norm, "output").values()),
             line.relative_error,
         ),
     )

@@ -181,7 +181,7 @@ class TypicalPair:
     def _true(self, law: ShapeLaw, squared: Floats) -> ShapeLaw:
         """The law of the estimates themselves: a person's items are independent, and every item differs by the same factor."""
         own, curve = self.mix.own, law.curve
-        if self.transform is not None and self.transform.variance_coefficients is not None:
+        if self.transform is not None:
             curve = replace(curve, a=curve.a - self.transform.variance_coefficients[1] * self.mix.fourth)
         if not self.beyond_chance:
             return replace(law, curve=curve)

@@ -1,6 +1,6 @@
 """Neighbors on the public grid, and the noise that covers their difference. Nothing here sees data.
 
-Neighbors have ‖x − x'‖₁ ≤ ρ or ‖x − x'‖₂ ≤ ρ over all rows of a release, in data units. After floor(x/γ) they are integers.
+Neighbors have ‖x − x'‖₁ ≤ ρ over all rows of a release, in data units. After floor(x/γ) they are integers.
 """
 
 import math
@@ -16,27 +16,18 @@ from armslength.privacy.calibration import gaussian_scale, laplace_scale
 from armslength.privacy.exact_numbers import exact_number
 from armslength.transforms.transform import Transform
 
-NORMS = ("l1", "l2")
 _WIDENING = Fraction(1001, 1000)
 _FINEST, _COARSEST = Fraction(1, 2**60), Fraction(2**60)  # resolution
 
 
 @dataclass(frozen=True)
 class GridNeighbors:
-    """Integer vectors whose difference has an ℓ1 or an ℓ2 norm of at most R grid units."""
+    """Integer vectors whose difference has an ℓ1 norm of at most R grid units."""
 
-    norm: str
-    radius_squared: int  # R²: squared ℓ2 norms of integer vectors are integers, and R itself need not be
+    radius: int  # R
     sketch_radius_squared: int | None = (
         None  # how far A·x can move, squared ℓ2 norm, where event tables bound that itself
     )
-
-    @property
-    def radius(self) -> int:
-        """R of the ℓ1 norm, in grid units."""
-        if self.norm != "l1":
-            raise ParameterError(f"radius must belong to the l1 norm, got {self.norm}; see radius_squared")
-        return math.isqrt(self.radius_squared)
 
     def l1_sensitivity(self, transform: Transform) -> int:
         """How far A·x can move in ℓ1 norm: R·Δ₁, exactly."""
@@ -44,42 +35,38 @@ class GridNeighbors:
 
 
 def grid_neighbors(
-    norm: str, radius: Fraction, resolution: Fraction, *, on_grid: bool, changed_entries: int | None
+    radius: Fraction, resolution: Fraction, *, on_grid: bool, changed_entries: int | None
 ) -> GridNeighbors:
     """The neighbors of radius ρ in grid units.
 
-    On the grid, x/γ is an integer, so R = ⌊ρ/γ⌋, or R² = ⌊ρ²/γ²⌋. Off the grid, a floor turns a difference t > 0 of a
-    coordinate into at most ⌈t⌉ < t + 1, in at most j entries over all rows: R = ⌈ρ/γ⌉ + j − 1, or R < ρ/γ + √j.
+    On the grid, x/γ is an integer, so R = ⌊ρ/γ⌋. Off the grid, a floor turns a difference t > 0 of a coordinate into at
+    most ⌈t⌉ < t + 1, in at most j entries over all rows: R = ⌈ρ/γ⌉ + j − 1.
     """
     if on_grid:
         grid = math.floor(radius / resolution)
         if grid < 1:
             rule = "radius must be at least the resolution"
             raise ParameterError(f"{rule}, got radius={float(radius):g}, resolution={float(resolution):g}")
-        return GridNeighbors(norm, grid**2 if norm == "l1" else math.floor((radius / resolution) ** 2))
+        return GridNeighbors(grid)
     if changed_entries is None:
         rule = "changed_entries must say how many entries one unit can change"
         raise ParameterError(f"{rule}, got None; or set on_grid=True")
-    return _floored(norm, radius / resolution, changed_entries)
+    return GridNeighbors(_floored(radius / resolution, changed_entries))
 
 
-def _floored(norm: str, radius: Fraction, j: int) -> GridNeighbors:
-    """Neighbors of this radius p/q in grid units, after a floor that can move each of j entries by one step more."""
-    if norm == "l1":
-        return GridNeighbors(norm, (math.ceil(radius) + j - 1) ** 2)
-    # ⌊(p/q + √j)²⌋ = ⌊(p² + q²j + ⌊√(4p²q²j)⌋)/q²⌋, exactly
-    p, q = radius.numerator, radius.denominator
-    return GridNeighbors(norm, (p * p + q * q * j + math.isqrt(4 * p * p * q * q * j)) // (q * q))
+def _floored(radius: Fraction, j: int) -> int:
+    """R of neighbors of this radius in grid units, after a floor that can move each of j entries by one step more."""
+    return math.ceil(radius) + j - 1
 
 
-def checked_resolution(value: Any, norm: str, radius: Fraction, changed_entries: int | None) -> Fraction:
+def checked_resolution(value: Any, radius: Fraction, changed_entries: int | None) -> Fraction:
     """γ: 1, a power of two, or for "auto" the largest power of two that widens the radius by under 0.1 percent."""
     if value == "auto":
         if changed_entries is None:
             rule = 'resolution "auto" must know input_dim or changed_entries'
             raise ParameterError(f"{rule}, got neither; pass changed_entries")
-        resolution, widest = _COARSEST, (_WIDENING * radius) ** 2
-        while _floored(norm, radius / resolution, changed_entries).radius_squared * resolution**2 > widest:
+        resolution, widest = _COARSEST, _WIDENING * radius
+        while _floored(radius / resolution, changed_entries) * resolution > widest:
             resolution /= 2
     else:
         # A float is taken as it is: powers of two are exact in binary, and their shortest decimals are not.
@@ -152,9 +139,6 @@ def calibrated_law(
     if neighbors.sketch_radius_squared is not None and (noise == "laplace" or delta == 0):
         rule = "max_norm must go with Gaussian noise and a delta above 0"
         raise ParameterError(f"{rule}, got {noise} noise, delta={float(delta):g}; delta=1e-6 is usual")
-    if neighbors.norm == "l2" and noise == "laplace":
-        rule = "noise must be 'gaussian' with norm='l2'"
-        raise ParameterError(f"{rule}, got 'laplace'; l1 neighbors can have it")
     if noise == "laplace":
         sensitivity = neighbors.l1_sensitivity(transform)
         return DiscreteLaplace(laplace_scale(sensitivity, epsilon)), sensitivity
@@ -168,7 +152,7 @@ def gaussian_sensitivity_squared(transform: Transform, neighbors: GridNeighbors,
     """How far neighbors are apart where Gaussian noise is added, in squared ℓ2 norm and integer units: (R·Δ₂)², exactly."""
     if neighbors.sketch_radius_squared is not None:
         return neighbors.sketch_radius_squared
-    return math.ceil(neighbors.radius_squared * transform.sensitivity_squared(neighbors.norm, noise_site))
+    return neighbors.radius**2 * transform.sensitivity_squared(noise_site)
 
 
 def choose_noise(
@@ -183,7 +167,7 @@ def choose_noise(
     Both laws share the projection's term, so 4κ₂‖z‖² + k(κ₄ + 2κ₂²) decides, with the cumulants of two parties'
     integer noise. The paper's own rule, δ < e^(−s), is off by its hidden constants (erratum 10).
     """
-    if neighbors.norm == "l2" or neighbors.sketch_radius_squared is not None:
+    if neighbors.sketch_radius_squared is not None:
         return "gaussian"
     if delta == 0:
         return "laplace"
@@ -199,16 +183,13 @@ def choose_noise(
     return min(variances, key=variances.__getitem__)
 
 
-def check_shares(share: Fraction, margin_share: Fraction, norm: str) -> None:
-    """Refuses shares of ε for totals and margins that leave nothing for sketches, or that the norm does not allow."""
+def check_shares(share: Fraction, margin_share: Fraction) -> None:
+    """Refuses shares of ε for totals and margins that leave nothing for sketches."""
     if not 0 <= share < 1:
         raise ParameterError(f"total_share must be at least 0 and below 1, got {float(share):g}")
     if share + margin_share >= 1:
         rule = "total_share and margin_share must be below 1 together"
         raise ParameterError(f"{rule}, got {float(share + margin_share):g}: sketches get the rest")
-    if share and norm != "l1":
-        rule = "total_share must be 0 with norm='l2'"
-        raise ParameterError(f"{rule}, got more: a total can move by √d times the radius")
 
 
 def total_law(neighbors: GridNeighbors, epsilon: Fraction) -> DiscreteLaplace:

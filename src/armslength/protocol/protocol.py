@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 from armslength.checks import check_local, integer, number, one_line, one_of, short_repr
 from armslength.errors import CorruptFileError, IncompatibleSketchesError, InputError, ParameterError
 from armslength.files import atomic_write, read_json, read_limited
-from armslength.laws import Cumulants, Law, uniform_cumulants
 from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, decimal_text, exact_number
 from armslength.protocol import schema
 from armslength.protocol.item_weights import item_weights_hash
 from armslength.protocol.margins import checked_margin_bounds, checked_margins, margins_of_document
 from armslength.protocol.neighbors import (
-    NORMS,
     calibrated_law,
     check_shares,
     checked_range,
@@ -52,7 +50,7 @@ class Protocol(Result):
 
     Guarantee: what `release` gives out is ε-DP with Laplace noise, (ε, δ)-DP with Gaussian noise, for two inputs if
     (H1) they have the same number of rows and the same labels, which are public;
-    (H2) ‖x − x'‖₁ ≤ radius (or ‖x − x'‖₂ ≤ radius, if that is the norm) over all rows of one release;
+    (H2) ‖x − x'‖₁ ≤ radius over all rows of one release;
     (H3) both lie on the grid (`on_grid`), or they differ in at most `changed_entries` entries over all rows (None: in any entries of
     the one row that a release may then have);
     (H4) all fields, the matrix included, were chosen without looking at the data; and (H5) random bits are ideal.
@@ -65,10 +63,8 @@ class Protocol(Result):
         epsilon: ε, the decimal that is written.
         delta: δ; 0 means pure DP.
         noise: "laplace", "gaussian", or "auto" for the law with the smaller exact variance at `distance`.
-        radius: How far one unit of protection can move the data in that norm, in data units.
+        radius: How far one unit of protection can move the data in ℓ1 norm, in data units.
         resolution: The grid γ: 1 for counts, a power of two for real values, or "auto".
-        norm: "l1", or "l2" with Gaussian noise: one unit may move the whole vector within a ball. Replacing a vector
-            of norm at most r is radius=2r.
         relation: "add_remove" or "replace"; with `contribution` it sets the radius to C or 2C.
         contribution: C, the most that one person contributes; instead of radius.
         count: What an event table counts: "people", each person at most once for each group and item, or "events". None: people,
@@ -84,7 +80,6 @@ class Protocol(Result):
         changed_entries: How many entries one unit can change, over all rows of a release. It matters off the grid only; None
             means input_dim, and then a release off the grid has one row.
         value_range: The public (low, high) to which each coordinate is clamped.
-        dropped_bits: How many low bits of a released integer are dropped, after the noise.
         total_share: The share of ε that goes to the total of each row, so that shapes can be compared; 0: no totals.
         items: "string" or "int64": what names the coordinates of an open vocabulary.
         vocabulary: The ordered names of all coordinates, or their hash; columns of a data frame must be these.
@@ -120,7 +115,6 @@ class Protocol(Result):
         noise: str = "auto",
         radius: Any = None,
         resolution: Any = 1,
-        norm: str = "l1",
         relation: str = "add_remove",
         contribution: int | None = None,
         count: str | None = None,
@@ -131,7 +125,6 @@ class Protocol(Result):
         on_grid: bool | None = None,
         changed_entries: int | None = None,
         value_range: Any = None,
-        dropped_bits: int = 0,
         total_share: Any = 0,
         items: str = "string",
         vocabulary: Any = None,
@@ -148,15 +141,13 @@ class Protocol(Result):
                 f"transform must be a transform such as al.SparseJL, got {short_repr(transform)}"
             )
         noise = one_of("noise", noise, ("auto", "laplace", "gaussian"))
-        norm = one_of("norm", norm, NORMS)
         relation = one_of("relation", relation, ("add_remove", "replace"))
         noise_site = one_of("noise_site", noise_site, ("output", "input"))
         items = one_of("items", items, ("string", "int64"))
         unit = one_line("unit", unit)
-        dropped_bits = integer("dropped_bits", dropped_bits, at_least=0, at_most=62)
         distance = number("distance", distance, above=-1e-300, at_most=1e150)
-        self.transform, self.norm, self.relation, self.noise_site = transform, norm, relation, noise_site
-        self.items, self.unit, self.dropped_bits, self.one_group = items, unit, dropped_bits, one_group
+        self.transform, self.relation, self.noise_site = transform, relation, noise_site
+        self.items, self.unit, self.one_group = items, unit, one_group
         self.record = checked_record(record, record_pairs)
         contribution, vocabulary = _record_defaults(
             self.record, contribution, radius, vocabulary, transform, items
@@ -174,20 +165,20 @@ class Protocol(Result):
         self.margin_share, self.margin_contribution = checked_margin_bounds(
             self.margins, margin_share, margin_contribution, self.contribution, self.record, items
         )
-        check_shares(self.total_share, self.margin_share, norm)
+        check_shares(self.total_share, self.margin_share)
         self.vocabulary = checked_vocabulary(vocabulary, transform.input_dim)
 
         # neighbors: how far one unit of protection moves the data, on the public grid
-        self.radius = _checked_radius(radius, self.contribution, norm, relation)
+        self.radius = _checked_radius(radius, self.contribution, relation)
         can_differ = self.changed_entries or transform.input_dim
-        self.resolution = checked_resolution(resolution, norm, self.radius, can_differ)
+        self.resolution = checked_resolution(resolution, self.radius, can_differ)
         self.on_grid = _checked_on_grid(on_grid, resolution)
         self.value_range = checked_range(value_range, self.resolution)
         self.item_weights = item_weights_hash(item_weights, self.resolution)
         if self.item_weights is not None and (self.contribution is None or items != "string"):
             raise ParameterError("item_weights must go with a contribution and items of text, got others")
         self.neighbors = grid_neighbors(
-            norm, self.radius, self.resolution, on_grid=self.on_grid, changed_entries=can_differ
+            self.radius, self.resolution, on_grid=self.on_grid, changed_entries=can_differ
         )
         self.max_norm = None if max_norm is None else exact_number("max_norm", max_norm)
         self.sketch_bound: int | None = None
@@ -219,8 +210,6 @@ class Protocol(Result):
         )
         self.total_law = total_law(self.neighbors, self.totals_epsilon) if self.total_share else None
         self.released_delta = self.delta if noise == "gaussian" else Fraction(0)
-        if dropped_bits:
-            _check_dropped_bits(dropped_bits, self.law, noise_site)
         self._frozen = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -259,11 +248,6 @@ class Protocol(Result):
     __repr__ = _title
 
     @property
-    def noise_cumulants(self) -> Cumulants:
-        """Cumulants of one coordinate's noise with its dropped bits, in integer units."""
-        return self.law.cumulants + uniform_cumulants(self.dropped_bits)
-
-    @property
     def unit_squared(self) -> float:
         """γ²c²: turns squared integer units into squared data units."""
         return float(self.resolution**2 * self.transform.scale_squared)
@@ -288,7 +272,7 @@ class Protocol(Result):
         """One private sketch for each row of X; charged to the ledger first.
 
         Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for neighbors with ‖x − x'‖₁ ≤ radius
-        over all rows (‖x − x'‖₂ if that is the protocol's norm). Off the grid, neighbors must also differ in at most `changed_entries` entries
+        over all rows. Off the grid, neighbors must also differ in at most `changed_entries` entries
         over all rows. You promise both: nothing can check them. Number and labels of the rows are public, and no setting may be
         chosen by looking at X. Random bits are taken for ideal. Errors are raised before anything is charged or drawn, and show no value of X.
         Reference: docs/privacy.md, theorem 1.
@@ -407,10 +391,8 @@ class Protocol(Result):
             "margin_share": self.margin_share or None,
             "margin_contribution": self.margin_contribution,
         }
-        is_l1 = self.norm == "l1"
         derived = {
-            "grid_radius": self.neighbors.radius if is_l1 else None,
-            "grid_radius_squared": None if is_l1 else self.neighbors.radius_squared,
+            "grid_radius": self.neighbors.radius,
             "scale": self.law.scale.hex(),
             "sketch_bound": self.sketch_bound,
             "total_scale": None if self.total_law is None else self.total_law.scale.hex(),
@@ -519,25 +501,13 @@ def _record_defaults(
     return contribution, vocabulary
 
 
-def _check_dropped_bits(bits: int, law: Law, noise_site: str) -> None:
-    """Refuses t bits unless 2^t ≤ √κ₂/4: then the dropped bits look uniform whatever the data is."""
-    if noise_site == "input":
-        raise ParameterError("dropped_bits must be 0 with noise on the input, got more")
-    largest = max((t for t in range(62) if 16 * 4**t <= law.second_moment), default=0)
-    if bits > largest:
-        raise ParameterError(f"dropped_bits must be at most {largest} for this noise, got {bits}")
-
-
-def _checked_radius(radius: Any, contribution: int | None, norm: str, relation: str) -> Fraction:
+def _checked_radius(radius: Any, contribution: int | None, relation: str) -> Fraction:
     """How far one unit of protection moves the data: the radius, or what the contribution makes it."""
     if contribution is None:
         exact = exact_number("radius", 1 if radius is None else radius)
         if not 0 < exact <= _LARGEST:
             raise ParameterError(f"radius must be above 0 and at most 2^40, got {short_repr(radius)}")
         return exact
-    if norm != "l1":
-        rule = "contribution must be left out with norm='l2'"
-        raise ParameterError(f"{rule}, got one: it bounds an l1 norm; pass radius")
     if radius is not None:
         raise ParameterError("radius must be left out when contribution is given: contribution sets it")
     return Fraction(contribution if relation == "add_remove" else 2 * contribution)

@@ -11,7 +11,6 @@ from armslength.protocol.public_lists import is_hash
 from armslength.transforms.dense_jl import GaussianJL, SignJL
 from armslength.transforms.hadamard_jl import FastJL, HadamardJL
 from armslength.transforms.identity import Identity
-from armslength.transforms.matrix_jl import MatrixJL
 from armslength.transforms.sparse_jl import SparseJL
 from armslength.transforms.transform import Transform
 
@@ -19,29 +18,22 @@ FORMAT = "armslength protocol"
 VERSION = 1
 
 # Every field of version 1 beside "format", "version", "transform" and "derived", in its order.
-_PRIVACY = ("epsilon", "delta", "noise", "radius", "resolution", "norm", "relation", "contribution", "unit")
-_DATA = ("noise_site", "on_grid", "changed_entries", "value_range", "dropped_bits", "total_share")
+_PRIVACY = ("epsilon", "delta", "noise", "radius", "resolution", "relation", "contribution", "unit")
+_DATA = ("noise_site", "on_grid", "changed_entries", "value_range", "total_share")
 FIELDS = (*_PRIVACY, "count", "one_group", *_DATA, "items", "vocabulary")
 # Left out of the document where they are not set.
 RECIPE = ("record", "record_pairs", "item_weights")  # what an item means
 OPTIONAL = ("max_norm", *RECIPE, "margins", "margin_share", "margin_contribution")
 TRANSFORMS: Mapping[str, type[Transform]] = {
-    transform.name: transform
-    for transform in (FastJL, GaussianJL, HadamardJL, Identity, MatrixJL, SignJL, SparseJL)
+    transform.name: transform for transform in (FastJL, GaussianJL, HadamardJL, Identity, SignJL, SparseJL)
 }
-_FLOAT_PARAMETERS = ("density", "scale", "variance_coefficients")
 
 
 def transform_document(transform: Transform) -> dict[str, Any]:
     """A transform as a document; floats as hexadecimal text."""
-    parameters = {name: _without_floats(value) for name, value in transform.parameters().items()}
-    return {"name": transform.name, "parameters": parameters}
-
-
-def _without_floats(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return [_without_floats(inner) for inner in value]
-    return value.hex() if isinstance(value, float) else value
+    parameters = transform.parameters().items()
+    exact = {name: value.hex() if isinstance(value, float) else value for name, value in parameters}
+    return {"name": transform.name, "parameters": exact}
 
 
 def read_transform(document: Any) -> Transform:
@@ -51,8 +43,9 @@ def read_transform(document: Any) -> Transform:
     parameters = document["parameters"]
     if not isinstance(parameters, Mapping):
         raise CorruptFileError("parameters of a transform must be an object, got something else")
-    floats = {name: _with_floats(parameters[name]) for name in _FLOAT_PARAMETERS if name in parameters}
-    return build_transform(document["name"], {**parameters, **floats})
+    if "density" in parameters:
+        parameters = {**parameters, "density": _float(parameters["density"])}
+    return build_transform(document["name"], parameters)
 
 
 def build_transform(name: Any, parameters: Any) -> Transform:
@@ -60,9 +53,7 @@ def build_transform(name: Any, parameters: Any) -> Transform:
     return TRANSFORMS[one_of("transform", name, tuple(TRANSFORMS))].from_parameters(parameters)
 
 
-def _with_floats(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(_with_floats(inner) for inner in value)
+def _float(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:

@@ -36,7 +36,7 @@ class WorkBudget:
         parts: dict[str, int] = {}
         work = 0
         for document in documents:
-            parts |= transform.setup_operations(document["norm"], document["noise_site"])
+            parts |= transform.setup_operations(document["noise_site"])
             laws = 2 if "margins" in document else 1
             work += laws * (_LAPLACE if document["noise"] == "laplace" else _GAUSSIAN)
         done = self._done if transform is self._transform else set()

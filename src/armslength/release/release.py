@@ -79,10 +79,7 @@ def finished(
     *,
     release: bytes,
 ) -> Sketches:
-    """Sketches of values that have their noise: low bits dropped as the protocol says, noise ids from the release's id."""
-    bits = np.int64(protocol.dropped_bits)
-    if bits:
-        values = (values >> bits) << bits
+    """Sketches of values that have their noise; noise ids come from the release's id."""
     noises = Noises.fresh(noise_ids(release, len(values)), protocol, source)
     return Sketches(values, labels, noises, [protocol], totals, margins)
 

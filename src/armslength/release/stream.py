@@ -26,7 +26,7 @@ class SketchStream:
     """One sketch that takes events; made by `protocol.stream`.
 
     Guarantee: the released row is that of `protocol.release` on the sum of all updates, exactly the same integers
-    under the noise: ε-DP or (ε, δ)-DP for neighbors whose sums of updates differ by at most the radius, in the protocol's norm. You promise
+    under the noise: ε-DP or (ε, δ)-DP for neighbors whose sums of updates differ by at most the radius in ℓ1 norm. You promise
     that no person's updates move the sum further: nothing can check it. Updates are whole grid units, so `changed_entries` does not matter.
     The label is public, no setting may be chosen by looking at the data, and random bits are taken for ideal. The ledger is charged when the stream is made.
     Reference: docs/privacy.md, theorem 1.

@@ -103,7 +103,7 @@ def _card(card: dict[str, Any]) -> str:
     facts = {
         "Unit": card["unit"] or "one unit of protection",
         "Relation": card["relation"],
-        "Radius": f"{card['radius']} ({card['norm']} norm)",
+        "Radius": f"{card['radius']} (l1 norm)",
         "ε": card["epsilon"],
         "δ": card["delta"],
         "Noise": f"{card['noise']}, scale {float.fromhex(card['scale']):.6g}, on the {card['noise_site']}",

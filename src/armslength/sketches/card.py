@@ -72,7 +72,7 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
     if protocol.noise == "gaussian":
         rule = "analytic gaussian: delta(sensitivity / scale, epsilon) <= delta"
         calibration = {"rule": rule, "sensitivity_squared": str(protocol.sensitivity)}
-    stated = ("unit", "relation", "norm", "radius", "epsilon", "noise", "noise_site")
+    stated = ("unit", "relation", "radius", "epsilon", "noise", "noise_site")
     bounds = ("contribution", "count", "one_group", "max_norm", "value_range", "on_grid", "changed_entries")
     facts = {
         "protocol": protocol.fingerprint,
@@ -91,7 +91,7 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
         "calibration": {**calibration, "epsilon": sketch_epsilon},
         "bounds": {
             "resolution": resolution,
-            **{name: document[name] for name in (*bounds, "dropped_bits") if name in document},
+            **{name: document[name] for name in bounds if name in document},
         },
     }
     if protocol.margins is not None:  # the item groups themselves are in the protocol
@@ -201,7 +201,7 @@ def _unit(protocol: Protocol) -> str:
 
 
 def _radius(protocol: Protocol, source: str) -> str:
-    moves = f"{_change(protocol)} moves the data by at most {decimal_text(protocol.radius)} in {protocol.norm} norm over all rows"
+    moves = f"{_change(protocol)} moves the data by at most {decimal_text(protocol.radius)} in l1 norm over all rows"
     if protocol.max_norm is not None:
         length = protocol.max_norm if protocol.relation == "add_remove" else 2 * protocol.max_norm
         moves += f", and all sketches together by at most {decimal_text(length)} in l2 norm, which the noise covers"
@@ -354,12 +354,10 @@ def _contents(protocol: Protocol, source: str) -> str:
         data += f" Values were clamped to {' to '.join(map(decimal_text, protocol.value_range))}."
     if protocol.item_weights is not None:
         data += f" The weights of items are a public list with SHA-256 {protocol.item_weights}."
-    bits = protocol.dropped_bits
-    dropped = f" {bits} low bits of each are dropped after that." if bits else ""
     projection = f"a public projection ({transform.name})" if transform.projects else "a copy"
     return (
         f"{data} For each row, {transform.sketch_dim:,} integers: {projection} of {size}, "
-        f"plus secret noise.{dropped}{totals}"
+        f"plus secret noise.{totals}"
     )
 
 

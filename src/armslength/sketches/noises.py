@@ -37,11 +37,10 @@ class Noises:
     coefficients: NDArray[np.float64]  # of each term: how often its noise is in the row; never 0
     numbers: NDArray[np.int32]  # of each term: the number of its release
     releases: tuple[Release, ...]
-    offsets: NDArray[np.float64]  # of each row: added to its integers when read, the middle of dropped bits
     in_clear: NDArray[np.bool_]  # of each row: whether data without noise is part of it
 
     def __post_init__(self) -> None:
-        for name in ("starts", "ids", "coefficients", "numbers", "offsets", "in_clear"):
+        for name in ("starts", "ids", "coefficients", "numbers", "in_clear"):
             getattr(self, name).flags.writeable = False
 
     @classmethod
@@ -49,16 +48,15 @@ class Noises:
         """Rows as they are released: one noise each, with these ids of 16 bytes."""
         count = len(ids) // 16
         starts, numbers = np.arange(count + 1), np.zeros(count, dtype=np.int32)
-        offsets, in_clear = np.full(count, middle_of_dropped_bits(protocol)), np.zeros(count, dtype=bool)
         own_ids, releases = np.frombuffer(ids, dtype="V16"), ((protocol, source),)
-        return cls(starts, own_ids, np.ones(count), numbers, releases, offsets, in_clear)
+        return cls(starts, own_ids, np.ones(count), numbers, releases, np.zeros(count, dtype=bool))
 
     @classmethod
     def none(cls, count: int, *, in_clear: bool = False) -> "Noises":
         """Rows without noise."""
         starts, numbers = np.zeros(count + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
         no_ids = np.empty(0, dtype="V16")
-        return cls(starts, no_ids, np.empty(0), numbers, (), np.zeros(count), np.full(count, in_clear))
+        return cls(starts, no_ids, np.empty(0), numbers, (), np.full(count, in_clear))
 
     @classmethod
     def concat(cls, parts: Sequence["Noises"]) -> "Noises":
@@ -72,18 +70,17 @@ class Noises:
             np.concatenate([part.coefficients for part in parts]),
             np.concatenate(numbers),
             releases,
-            np.concatenate([part.offsets for part in parts]),
             np.concatenate([part.in_clear for part in parts]),
         )
 
     def __len__(self) -> int:
-        return len(self.offsets)
+        return len(self.in_clear)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Noises):
             return NotImplemented
         _, numbers = _common_releases((self, other))
-        names = ("starts", "ids", "coefficients", "offsets", "in_clear")
+        names = ("starts", "ids", "coefficients", "in_clear")
         pairs = [numbers, *((getattr(self, name), getattr(other, name)) for name in names)]
         return all(np.array_equal(left, right) for left, right in pairs)
 
@@ -130,8 +127,7 @@ class Noises:
         begins, lengths = self.starts[:-1][rows], np.diff(self.starts)[rows]
         terms, starts = _ranges(begins, lengths), np.concatenate(([0], np.cumsum(lengths)))
         ids, coefficients, numbers = self.ids[terms], self.coefficients[terms], self.numbers[terms]
-        offsets, in_clear = self.offsets[rows], self.in_clear[rows]
-        return Noises(starts, ids, coefficients, numbers, self.releases, offsets, in_clear)
+        return Noises(starts, ids, coefficients, numbers, self.releases, self.in_clear[rows])
 
     def times(self, factor: float | NDArray[np.float64]) -> "Noises":
         """Every row times a number, or each times its own."""
@@ -139,8 +135,8 @@ class Noises:
         coefficients = self.coefficients * factors[self.rows]
         kept = coefficients != 0
         starts = np.searchsorted(self.rows[kept], np.arange(len(self) + 1))
-        ids, numbers, offsets = self.ids[kept], self.numbers[kept], factors * self.offsets
-        return Noises(starts, ids, coefficients[kept], numbers, self.releases, offsets, self.in_clear)
+        ids, numbers = self.ids[kept], self.numbers[kept]
+        return Noises(starts, ids, coefficients[kept], numbers, self.releases, self.in_clear)
 
     def plus(self, other: "Noises", factor: float = 1.0) -> "Noises":
         """Row by row, these plus `factor` times the others: a noise that both have is merged, not counted twice."""
@@ -163,8 +159,8 @@ class Noises:
         kept = np.abs(sums) > _ROUNDING * largest
         terms = order[first[kept]]
         starts = np.searchsorted(rows[terms], np.arange(len(self) + 1))
-        offsets, in_clear = self.offsets + factor * other.offsets, self.in_clear | other.in_clear
-        return Noises(starts, ids[terms], sums[kept], number[terms], releases, offsets, in_clear)
+        in_clear = self.in_clear | other.in_clear
+        return Noises(starts, ids[terms], sums[kept], number[terms], releases, in_clear)
 
     def sum(self) -> "Noises":
         """One row, the sum of all rows."""
@@ -178,9 +174,7 @@ class Noises:
     @cached_attribute
     def classes(self) -> tuple[NDArray[np.int64], list[tuple[Term, ...]]]:
         """For each row the number of its class, and the terms of one row of each: the same laws and coefficients, but for signs."""
-        laws = [
-            (protocol.law.name, protocol.law.scale, protocol.dropped_bits) for protocol, _ in self.releases
-        ]
+        laws = [(protocol.law.name, protocol.law.scale) for protocol, _ in self.releases]
         sizes, size = np.unique(np.abs(self.coefficients), return_inverse=True)
         kinds = np.unique(_numbered(laws)[self.numbers] * len(sizes) + size, return_inverse=True)[1]
         classes = kinds.astype(np.int64)
@@ -227,11 +221,6 @@ def noise_ids(release: bytes, count: int) -> bytes:
     origins = np.empty(count, dtype=_ORIGIN)
     origins["release"], origins["row"] = np.void(release), np.arange(count)
     return origins.tobytes()
-
-
-def middle_of_dropped_bits(protocol: Protocol) -> float:
-    """What is added to a released number when it is read: half of what dropping its bits can have taken away."""
-    return float(2**protocol.dropped_bits - 1) / 2
 
 
 def _common_releases(parts: Sequence[Noises]) -> tuple[tuple[Release, ...], list[NDArray[np.int32]]]:

@@ -53,13 +53,11 @@ def implausible(sketches: Sketches) -> list[Finding]:
     for protocol, numbers in _released_rows(sketches):
         values = sketches.values[numbers].astype(np.int64, copy=False)
         ids = sketches.noises.ids[sketches.noises.starts[numbers]]
-        reasons = [*_reasons(protocol.law, protocol.dropped_bits, values, ids, limit)]
+        reasons = [*_reasons(protocol.law, values, ids, limit)]
         reasons.append((_BEYOND, _beyond(protocol, values, limit)))
         if sketches.margins is not None and protocol.margin_law is not None:
             margins, law = _whole_numbers(sketches.margins[numbers]), protocol.margin_law
-            reasons += [
-                (f"margins: {reason}", rows) for reason, rows in _reasons(law, 0, margins, ids, limit)
-            ]
+            reasons += [(f"margins: {reason}", rows) for reason, rows in _reasons(law, margins, ids, limit)]
             reasons.append((_NO_COUNTS, _no_counts(law, margins, limit)))
         for reason, rows in reasons:
             findings += [Finding(row, sketches.labels[row], reason) for row in numbers[rows].tolist()]
@@ -95,20 +93,20 @@ def _whole_rows(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _reasons(
-    law: Law, dropped_bits: int, values: NDArray[np.int64], ids: NDArray[Any], limit: float
+    law: Law, values: NDArray[np.int64], ids: NDArray[Any], limit: float
 ) -> Iterator[tuple[str, NDArray[np.bool_]]]:
     """What is implausible about numbers that each have their own draw of a law, whatever they stand for."""
     ordered = np.sort(values, axis=1)
     less = "less noise than declared: "
-    yield f"{less}too many of its numbers are close together", _crowded(law, dropped_bits, ordered, limit)
-    yield f"{less}its numbers are multiples of one number", _multiples(law, dropped_bits, ordered, limit)
+    yield f"{less}too many of its numbers are close together", _crowded(law, ordered, limit)
+    yield f"{less}its numbers are multiples of one number", _multiples(law, ordered, limit)
     wraps = (ordered[:, 0] < -_LARGEST_SUM) | (ordered[:, -1] > _LARGEST_SUM)
     yield "numbers beyond 2^62, where sums wrap and mean nothing", wraps
-    copies = _copies(law, dropped_bits, values, ids, limit)
+    copies = _copies(law, values, ids, limit)
     yield "the numbers of another row, with a noise that says it is another", copies
 
 
-def _crowded(law: Law, dropped_bits: int, ordered: NDArray[np.int64], limit: float) -> NDArray[np.bool_]:
+def _crowded(law: Law, ordered: NDArray[np.int64], limit: float) -> NDArray[np.bool_]:
     """Rows with too many numbers in some short interval.
 
     Wherever the data puts a number, its noise falls into a given interval of L integers with a probability of at most p, that of
@@ -117,10 +115,9 @@ def _crowded(law: Law, dropped_bits: int, ordered: NDArray[np.int64], limit: flo
     """
     rows, width = ordered.shape
     crowded = np.zeros(rows, dtype=bool)
-    dropped = (1 << dropped_bits) - 1
     lengths = {1, 2, *(math.floor(part * law.scale) + 1 for part in _WINDOWS)}
     for length in lengths:
-        central = _central(law, length + dropped)
+        central = _central(law, length)
         count = _too_many(width, len(lengths), central, limit)
         if count is not None:
             # in unsigned words, where the difference of ordered numbers cannot overflow
@@ -147,22 +144,23 @@ def _central(law: Law, length: int) -> float:
     return min(1.0, float(ends[0] - ends[1]) * (1 + 1e-6) + 1e-12)
 
 
-def _multiples(law: Law, dropped_bits: int, ordered: NDArray[np.int64], limit: float) -> NDArray[np.bool_]:
+def _multiples(law: Law, ordered: NDArray[np.int64], limit: float) -> NDArray[np.bool_]:
     """Rows whose numbers are all the same modulo some q.
 
     A law that rises to a peak and falls puts at most 1/q + P(0) on any residue modulo q. Over all q together, with weights
     1/(q(q+1)) that add up to less than 1.
     """
     width = ordered.shape[1]
-    stored = ordered >> np.int64(dropped_bits)
-    steps = stored[:, 1:] - stored[:, :1]
-    steps[stored[:, -1].astype(float) - stored[:, 0].astype(float) > 2.0**62] = 1  # differences that may wrap
+    steps = ordered[:, 1:] - ordered[:, :1]
+    steps[ordered[:, -1].astype(float) - ordered[:, 0].astype(float) > 2.0**62] = (
+        1  # differences that may wrap
+    )
     divisors = np.gcd.reduce(steps[:, :_FIRST_STEPS], axis=1)
     open_rows = np.flatnonzero(divisors != 1)  # few: for most rows the first steps settle it
     divisors[open_rows] = np.gcd.reduce(steps[open_rows], axis=1)
     divisors = divisors.astype(float)
     with np.errstate(divide="ignore", invalid="ignore"):
-        residue = np.minimum(1 / divisors + _central(law, 1 << dropped_bits), 1.0)
+        residue = np.minimum(1 / divisors + _central(law, 1), 1.0)
         chances = divisors * (divisors + 1) * residue ** (width - 1)
     flags: NDArray[np.bool_] = (divisors >= 2) & (chances <= limit)
     return flags
@@ -175,7 +173,7 @@ def _beyond(protocol: Protocol, values: NDArray[np.int64], limit: float) -> NDAr
         return np.zeros(len(values), dtype=bool)
     largest = max(abs(end) for end in protocol.value_range) / protocol.resolution + 1
     data = math.ceil(largest) * transform.input_dim * transform.l1_sensitivity
-    reach = data + _largest_noise(protocol.law, values.shape[1], limit) + (1 << protocol.dropped_bits)
+    reach = data + _largest_noise(protocol.law, values.shape[1], limit)
     if reach >= 2**63:
         return np.zeros(len(values), dtype=bool)
     return np.asarray(((values < -reach) | (values > reach)).any(axis=1))
@@ -214,12 +212,10 @@ def _fractions_of_people(sketches: Sketches) -> Iterator[Finding]:
         yield Finding(row, sketches.labels[row], "margins that are no whole numbers of people")
 
 
-def _copies(
-    law: Law, dropped_bits: int, values: NDArray[np.int64], ids: NDArray[Any], limit: float
-) -> NDArray[np.bool_]:
+def _copies(law: Law, values: NDArray[np.int64], ids: NDArray[Any], limit: float) -> NDArray[np.bool_]:
     """Rows that have the numbers of another one and another noise: two noises agree with at most P(0)^k, for each pair."""
     rows, width = values.shape
-    agree = _central(law, 1 << dropped_bits)
+    agree = _central(law, 1)
     if width * math.log(agree) + math.log(max(1, rows)) > math.log(limit):
         return np.zeros(rows, dtype=bool)
     # Rows that agree have the same fingerprint; the few that share one are compared in full.

@@ -1,7 +1,7 @@
 """The layout of a sketch file: its columns, its metadata, its digests, and what is refused before anything is unpacked.
 
-One Parquet file. Columns: label; values (k integers, without their dropped bits; or floats once scaled); noise, a list of
-(id, coefficient, number of the protocol); offset; in_clear; and total and margins where these were released. The metadata key `armslength`
+One Parquet file. Columns: label; values (k integers, or floats once scaled); noise, a list of
+(id, coefficient, number of the protocol); in_clear; and total and margins where these were released. The metadata key `armslength`
 holds the protocols, what was released under each, and the release card as JSON; `armslength digests` shows whether it was edited.
 """
 
@@ -23,15 +23,7 @@ from armslength.files import atomic_write, canonical_json, read_json
 from armslength.protocol.protocol import LARGEST_PROTOCOL_FILE, Protocol, protocols_of
 from armslength.protocol.work_budget import WorkBudget
 from armslength.sketches.card import check_card, release_card
-from armslength.sketches.noises import (
-    LARGEST_FACTOR,
-    SMALLEST_FACTOR,
-    SOURCES,
-    UNKNOWN,
-    Noises,
-    Release,
-    middle_of_dropped_bits,
-)
+from armslength.sketches.noises import LARGEST_FACTOR, SMALLEST_FACTOR, SOURCES, UNKNOWN, Noises, Release
 from armslength.sketches.parquet_footer import DamagedFileError, RowGroup
 
 if TYPE_CHECKING:
@@ -71,7 +63,6 @@ class Layout:
             "label": pa.string(),
             "values": pa.list_(element, self.width),
             "noise": NOISE_TYPE,
-            "offset": pa.float64(),
             "in_clear": pa.bool_(),
             **({"total": value_type} if self.has_totals else {}),
             **({"margins": pa.list_(element, self.margin_width)} if self.margin_width else {}),
@@ -83,15 +74,11 @@ def write_sketch_file(path: str | os.PathLike[str], sketches: "Sketches") -> Non
     """Writes the file, whole or not at all."""
     values, noises, releases = sketches.values, sketches.noises, sketches.releases
     is_integer = values.dtype == np.int64
-    dropped = {protocol.dropped_bits for protocol, _ in releases}
-    # Low bits that are zero in every row by protocol; combinations have none.
-    bits = dropped.pop() if is_integer and len(dropped) == 1 and noises.are_released.all() else 0
     width, more = values.shape[1], 0 if sketches.margins is None else sketches.margins.shape[1]
     columns = [
         pa.array(sketches.labels, pa.string()),
-        list_column(values >> np.int64(bits) if bits else values),
+        list_column(values),
         _noise_column(noises, releases),
-        pa.array(noises.offsets),
         pa.array(noises.in_clear),
     ]
     if sketches.totals is not None:
@@ -101,7 +88,6 @@ def write_sketch_file(path: str | os.PathLike[str], sketches: "Sketches") -> Non
     header = {
         "format": FORMAT,
         "version": VERSION,
-        "dropped_bits": bits,
         "protocols": [protocol.document() for protocol, _ in releases],
         "sources": [source for _, source in releases],
         "card": release_card(releases, in_clear=any(sketches.in_clear)),
@@ -149,7 +135,6 @@ def _noise_column(noises: Noises, releases: Sequence[Release]) -> pa.Array:
 class FileHeader:
     """What the metadata of a file says of all its rows; its releases share one space."""
 
-    dropped_bits: int  # that the stored integers are without
     releases: tuple[Release, ...]  # that rows refer to by number
     protocols: tuple[Protocol, ...]  # of the releases; one may have several sources
     card: dict[str, Any]  # as it was written; its facts are those of the releases
@@ -178,15 +163,13 @@ def read_header(text: bytes, path: str, budget: WorkBudget) -> FileHeader:
     documents = metadata.get("protocols")
     if not isinstance(documents, list) or not 1 <= len(documents) <= _MOST_PROTOCOLS:
         raise DamagedFileError(f"must have 1 to {_MOST_PROTOCOLS} protocols, got others")
-    if set(metadata) != {"format", "version", "dropped_bits", "protocols", "sources", "card"}:
+    if set(metadata) != {"format", "version", "protocols", "sources", "card"}:
         raise DamagedFileError("must have the metadata fields of its version, got others")
-    if type(metadata["dropped_bits"]) is not int:
-        raise DamagedFileError("must drop a whole number of bits, got something else")
     protocols = protocols_of(documents, budget, path)
     _check_sources(metadata["sources"], protocols)
     releases = tuple(zip(protocols, metadata["sources"], strict=True))
     check_card(metadata["card"], releases)
-    return FileHeader(metadata["dropped_bits"], releases, protocols, metadata["card"])
+    return FileHeader(releases, protocols, metadata["card"])
 
 
 def _check_sources(sources: Any, protocols: Sequence[Protocol]) -> None:
@@ -208,7 +191,7 @@ def _check_sources(sources: Any, protocols: Sequence[Protocol]) -> None:
 
 def check_columns(schema: pa.Schema, header: FileHeader) -> Layout:
     """The layout of all rows. Refuses other columns before anything of them is unpacked: a few bytes can announce a list of any width."""
-    protocols, bits = header.protocols, header.dropped_bits
+    protocols = header.protocols
     has_totals, has_margins = "total" in schema.names, "margins" in schema.names
     margins = margin_width(protocols) if has_margins else 0
     if has_margins and not margins:
@@ -220,8 +203,6 @@ def check_columns(schema: pa.Schema, header: FileHeader) -> Layout:
             break
     else:
         raise DamagedFileError("must have the columns of a sketch file, got others")
-    if bits and (not layout.is_integer or any(protocol.dropped_bits != bits for protocol in protocols)):
-        raise DamagedFileError("must drop the bits that its protocols say, got others")
     if has_totals and not all(protocol.total_share for protocol in protocols):
         raise DamagedFileError("must have totals only where its protocols release them, got others")
     return layout
@@ -265,8 +246,6 @@ def read_columns(table: pa.Table, header: FileHeader) -> dict[str, Any]:
         raise DamagedFileError("must have no missing values, got some")
     names = {"values": "values", "total": "totals", "margins": "margins"}
     numbers = {names[name]: _read_numbers(table, name) for name in table.schema.names if name in names}
-    if header.dropped_bits:
-        numbers["values"] = numbers["values"] << np.int64(header.dropped_bits)
     labels, noises = read_labels(table.column("label")), _read_noises(table, header.releases)
     return {"labels": labels, "noises": noises, **numbers}
 
@@ -311,7 +290,7 @@ def _read_noises(table: pa.Table, releases: tuple[Release, ...]) -> Noises:
     without_source = [number for number, (_, source) in enumerate(releases) if source == UNKNOWN]
     if np.isin(numbers, without_source).any():
         raise DamagedFileError("must say what was released for every row with noise, got some without")
-    sizes, offsets = np.abs(coefficients), table.column("offset").to_numpy()
+    sizes = np.abs(coefficients)
     if not ((numbers >= 0) & (numbers < len(releases))).all():
         raise ValueError("protocol")
     if not ((sizes >= SMALLEST_FACTOR) & (sizes <= LARGEST_FACTOR)).all():
@@ -319,15 +298,9 @@ def _read_noises(table: pa.Table, releases: tuple[Release, ...]) -> Noises:
     starts = np.concatenate(([0], np.cumsum(np.diff(column.offsets.to_numpy()), dtype=np.int64)))
     in_clear = table.column("in_clear").to_numpy()
     ids = np.frombuffer(fields["id"].buffers()[1], dtype="V16")[fields["id"].offset :][: len(terms)].copy()
-    noises = Noises(starts, ids, coefficients, numbers, releases, offsets, in_clear)
+    noises = Noises(starts, ids, coefficients, numbers, releases, in_clear)
     if not noises.are_merged:
         raise ValueError("noise ids")
-    # What dropping bits took away is known: an offset may differ from it by the rounding of sums alone.
-    middles = np.array([middle_of_dropped_bits(protocol) for protocol, _ in releases])[numbers]
-    weights = (coefficients * middles, sizes * middles)
-    expected, largest = (np.bincount(noises.rows, weight, minlength=len(noises)) for weight in weights)
-    if not ((np.abs(offsets) <= _LARGEST_NUMBER) & (np.abs(offsets - expected) <= 1e-9 * largest)).all():
-        raise ValueError("offset")
     return noises
 
 

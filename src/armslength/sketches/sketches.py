@@ -26,7 +26,7 @@ class Sketches(Result):
 
     Everything here is post-processing of released rows: it costs no privacy, however often it is done. `sketches["north"]`,
     `sketches[["north", "south"]]`, `sketches[2:5]` and `sketches[0]` select rows. Rows add, subtract and scale, also by NumPy's
-    numbers; `sum(sketches)` is one row. `np.asarray(sketches)` is `.values`: n x k in integer units, without the offsets.
+    numbers; `sum(sketches)` is one row. `np.asarray(sketches)` is `.values`: n x k in integer units.
 
     Attributes:
         values: n x k: int64 as released and for whole multiples, float64 once scaled by a fraction.
@@ -37,7 +37,6 @@ class Sketches(Result):
         totals: The total Σⱼ xⱼ of each row with its noise, in grid units; None unless all rows were released with totals.
         margins: n x (M + 1): how many people have an item in each of `margin_names`, and how many people there are, each with
             its noise; None unless all rows were released with the same margins. Sums are of people who are in one row only.
-        offsets: What is added to each row's stored numbers when they are read.
         in_clear: For each row, whether data without noise is part of it.
     """
 
@@ -62,7 +61,6 @@ class Sketches(Result):
         self.noises = noises
         self.totals = totals
         self.margins = margins
-        self.offsets = noises.offsets
         self.in_clear: tuple[bool, ...] = tuple(noises.in_clear.tolist())
         for array in (values, totals, margins):
             if array is not None:

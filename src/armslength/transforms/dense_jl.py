@@ -16,7 +16,6 @@ from armslength.randomness.seeds import Stream, fresh_seed
 from armslength.threads import cached_attribute
 from armslength.transforms import work_units as work
 from armslength.transforms.integer_rows import SparseRows, integer_rows
-from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
 from armslength.transforms.transform import (
     Transform,
     block_rows,
@@ -75,12 +74,6 @@ class IndependentEntries(Transform):
         )
         return max(l1), max(l2_squared)
 
-    @cached_attribute
-    def operator_norm_squared(self) -> Fraction:
-        """‖A‖², by a proved bound for the published matrix."""
-        check_gram_size(self.sketch_dim, self.input_dim * self.sketch_dim**2)
-        return operator_norm_bound((columns.T for _, columns in self._parts()), self.sketch_dim)
-
     @property
     def _entry_work(self) -> int:
         """What an entry costs to draw."""
@@ -90,12 +83,6 @@ class IndependentEntries(Transform):
     def scan_work(self) -> int:
         """Every entry is drawn and measured."""
         return self.input_dim * self.sketch_dim * (self._entry_work + work.SCANNED_ENTRY)
-
-    @property
-    def operator_norm_work(self) -> int:
-        """Every entry is drawn; then the Gram matrix, and the proofs of its bound."""
-        d, k = self.input_dim, self.sketch_dim
-        return d * k * self._entry_work + work.dense_gram_work(k, d) + work.proof_work(k)
 
     def columns_work(self, count: int) -> int:
         """All columns, where they stay in memory, or else those that are asked for."""

@@ -21,7 +21,6 @@ from armslength.randomness.seeds import Stream, fresh_seed
 from armslength.threads import available_threads, cached_attribute, for_blocks
 from armslength.transforms import work_units as work
 from armslength.transforms.integer_rows import Rows, integer_rows
-from armslength.transforms.operator_norm import check_gram_size, operator_norm_bound
 from armslength.transforms.transform import ProductCoefficients, Transform, check_dense_size, set_checked
 
 LARGEST_PADDED_DIM = 2**28  # a padded row of int64 is 2 GB
@@ -124,11 +123,6 @@ class HadamardJL(HadamardStep):
         return self.sketch_dim, self.sketch_dim
 
     @property
-    def operator_norm_squared(self) -> Fraction:
-        """‖A‖² ≤ d': rows of H are orthogonal and of that squared norm, and leaving out columns cannot lengthen A·z."""
-        return Fraction(self.padded_dim)
-
-    @property
     def left_out(self) -> int | None:
         """Rows of H that are not in the sample, where those are the fewer."""
         others = self.padded_dim - self.sketch_dim
@@ -226,27 +220,15 @@ class FastJL(HadamardStep):
         for_blocks(self.sketch_dim, max(1, self.sketch_dim // 16), add, threads)
         return int(totals[0].max()), int(totals[1].max())
 
-    @cached_attribute
-    def operator_norm_squared(self) -> Fraction:
-        """‖A‖² ≤ d'·‖P‖², by a proved bound for the published P: H·D stretches every vector by √d'."""
-        in_a_column = max(1.0, self.density * self.sketch_dim)
-        check_gram_size(self.sketch_dim, self.padded_dim * in_a_column**2)
-        return self.padded_dim * operator_norm_bound([self._published.tocsc()], self.sketch_dim)
-
-    def sensitivity_squared(self, norm: str, site: str) -> Fraction | int:
+    def sensitivity_squared(self, site: str) -> int:
         """On the input d': H·D stretches every vector by √d' exactly."""
-        return self.padded_dim if site == "input" else super().sensitivity_squared(norm, site)
+        return self.padded_dim if site == "input" else super().sensitivity_squared(site)
 
     @property
     def scan_work(self) -> int:
         """P, and the Hadamard transform of each of its rows."""
         size = self.sketch_dim * self.padded_dim
         return self._published_work + size * (2 + _WALSH_STEP * (self.padded_dim.bit_length() - 1) // 10)
-
-    @property
-    def operator_norm_work(self) -> int:
-        """P, its Gram matrix, and the proofs of its bound."""
-        return self._published_work + self._gram_work + work.proof_work(self.sketch_dim)
 
     @property
     def traces_work(self) -> int:
@@ -336,11 +318,11 @@ class FastJL(HadamardStep):
         norms = np.asarray((by_row.multiply(by_row)).sum(axis=0)).ravel()
         return float((gram * gram).sum()), float((squared * gram).sum()), float((norms**2).sum())
 
-    def setup_operations(self, norm: str, site: str) -> dict[str, int]:
+    def setup_operations(self, site: str) -> dict[str, int]:
         """For noise on the input also the traces of P."""
         if site == "input":
             return {"scan": self.scan_work, "traces": self.traces_work}
-        return super().setup_operations(norm, site)
+        return super().setup_operations(site)
 
     def columns(self, items: Any) -> NDArray[np.int64]:
         """The columns of A at these column numbers, k x len(items)."""

@@ -21,7 +21,7 @@ from armslength.transforms.transform import (
 
 @dataclass(frozen=True, kw_only=True)
 class Identity(Transform):
-    """No projection at all: A = I, c = 1, Var‖Sz‖² = 0, Δ₁ = Δ₂ = ‖A‖ = 1.
+    """No projection at all: A = I, c = 1, Var‖Sz‖² = 0, Δ₁ = Δ₂ = 1.
 
     Args:
         input_dim: How many coordinates; the sketch has as many.
@@ -32,7 +32,6 @@ class Identity(Transform):
     projects: ClassVar[bool] = False
     scale_squared = Fraction(1)
     column_norms = (1, 1)
-    operator_norm_squared = Fraction(1)
     variance_coefficients = (0.0, 0.0)
     column_entries = 1
 

@@ -18,7 +18,6 @@ from armslength.randomness.seeds import fresh_seed
 from armslength.threads import cached_attribute, for_blocks, for_runs
 from armslength.transforms import work_units as work
 from armslength.transforms.integer_rows import DenseRows, SparseRows, integer_rows, transpose
-from armslength.transforms.operator_norm import LARGEST_SCAN, check_gram_size, operator_norm_bound
 from armslength.transforms.transform import ErrorMoments, Transform, set_checked
 
 CONSTRUCTIONS = ("block", "graph", "balanced")
@@ -114,37 +113,6 @@ class SparseJL(Transform):
     def column_norms(self) -> tuple[int, int]:
         """Δ₁ = Δ₂² = s, of every column."""
         return self.sparsity, self.sparsity
-
-    @cached_attribute
-    def operator_norm_squared(self) -> Fraction:
-        """‖A‖²: the fullest bin if s = 1, where rows do not overlap, else by a proved bound; not for an open vocabulary."""
-        d = self._fixed_input_dim()
-        if self.sparsity > 1:
-            check_gram_size(self.sketch_dim, d * self.sparsity**2)
-        elif self.construction == "balanced":
-            return Fraction(-(-d // self.sketch_dim))
-        elif d > LARGEST_SCAN:
-            raise ParameterError(f"input_dim must be at most 2^28 for norm='l2', got {d}; try \"balanced\"")
-        starts = range(0, d, _COLUMNS_AT_ONCE)
-        parts = (self.columns(np.arange(first, min(first + _COLUMNS_AT_ONCE, d))) for first in starts)
-        if self.sparsity > 1:
-            return operator_norm_bound(parts, self.sketch_dim)
-        bins = np.zeros(self.sketch_dim, dtype=np.int64)
-        for part in parts:
-            bins += np.bincount(part.indices, minlength=self.sketch_dim)
-        return Fraction(int(bins.max()))
-
-    @property
-    def operator_norm_work(self) -> int:
-        """All columns, and unless s = 1 the Gram matrix and the proofs of its bound; none for "balanced" with s = 1."""
-        d, k, s = self.input_dim, self.sketch_dim, self.sparsity
-        if d is None or (s == 1 and self.construction == "balanced"):
-            return 0
-        columns = self.columns_work(d)
-        if s == 1:
-            return columns
-        grams = -(-d // _COLUMNS_AT_ONCE) * work.GRAM_ENTRY * k**2
-        return columns + work.SPARSE_PRODUCT * d * s**2 + grams + work.proof_work(k)
 
     def columns_work(self, count: int) -> int:
         """The hash functions and, for "balanced", the permutations; then s hash values for each column."""

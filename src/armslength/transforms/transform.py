@@ -5,7 +5,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -67,12 +66,16 @@ class Transform(ABC):
 
     def parameters(self) -> Mapping[str, Any]:
         """The arguments of its class that build this transform again, ready for JSON."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # a dataclass, unless it overrides this
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # a dataclass
 
     @classmethod
     def from_parameters(cls, parameters: Any) -> Self:
         """The transform that has these `parameters()`; every rule of its class is checked again."""
-        check_names(cls, parameters, {field.name for field in fields(cls)})  # type: ignore[arg-type]  # the same
+        expected = {field.name for field in fields(cls)}  # type: ignore[arg-type]  # the same
+        if not isinstance(parameters, Mapping) or set(parameters) != expected:
+            raise ParameterError(
+                f"parameters of {cls.name} must be its own ({', '.join(sorted(expected))}), got others"
+            )
         return cls(**parameters)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -83,17 +86,14 @@ class Transform(ABC):
         """A short description for people: sizes, seed, scale, sensitivities, variance."""
         source = "open vocabulary" if self.input_dim is None else f"{self.input_dim} coordinates"
         lines = [f"{self.name}: {source} -> {self.sketch_dim}"]
-        lines += [f"  {name}: {value}" for name, value in self._card_parameters().items()]
+        listed = {name: value for name, value in self.parameters().items() if not name.endswith("_dim")}
+        lines += [f"  {name}: {value}" for name, value in listed.items()]
         square = self.scale_squared
         exact = str(square) if square.denominator < 10**6 else f"{float(square):.6g}"
         lines.append(f"  scale c: {self.scale:.6g} (c² = {exact})")
         lines.append(f"  sensitivity of A: ℓ1 {self.l1_sensitivity}, ℓ2 √{self.l2_sensitivity_squared}")
         lines.append(f"  Var‖Sz‖²: {_variance_text(self.variance_coefficients)}")
         return "\n".join(lines)
-
-    def _card_parameters(self) -> Mapping[str, Any]:
-        """The parameters that the card lists below the sizes."""
-        return {name: value for name, value in self.parameters().items() if not name.endswith("_dim")}
 
     def with_seed(self, seed: str) -> Self:
         """The same transform under another public seed."""
@@ -215,17 +215,12 @@ class Transform(ABC):
         """Δ₂²: the largest squared ℓ2 norm of a column of A; exact, in integer units."""
         return self.column_norms[1]
 
-    @property
-    @abstractmethod
-    def operator_norm_squared(self) -> Fraction:
-        """A proved upper bound on ‖A‖², the largest ‖A·z‖²/‖z‖²; an exact rational, in integer units."""
+    def sensitivity_squared(self, site: str) -> int:  # noqa: ARG002  # the output is the only site here
+        """How far inputs at ℓ1 distance 1 are apart where noise is added, in squared ℓ2 norm: an exact bound.
 
-    def sensitivity_squared(self, norm: str, site: str) -> Fraction | int:  # noqa: ARG002  # the output is the only site here
-        """How far inputs at distance 1 in this norm are apart where noise is added, in squared ℓ2 norm: an exact bound.
-
-        Guarantee: Δ₂² for ℓ1 neighbors (a convex combination of columns is no longer than the longest), ‖A‖² for ℓ2 neighbors.
+        Guarantee: Δ₂², for a convex combination of columns is no longer than the longest.
         """
-        return self.l2_sensitivity_squared if norm == "l1" else self.operator_norm_squared
+        return self.l2_sensitivity_squared
 
     @property
     def column_entries(self) -> int | None:
@@ -242,16 +237,12 @@ class Transform(ABC):
 
     @property
     @abstractmethod
-    def variance_coefficients(self) -> tuple[float, float] | None:
-        """(a, b) of Var‖Sz‖² = a‖z‖₂⁴ − b‖z‖₄⁴ over the seed; None where it is not known."""
+    def variance_coefficients(self) -> tuple[float, float]:
+        """(a, b) of Var‖Sz‖² = a‖z‖₂⁴ − b‖z‖₄⁴ over the seed."""
 
     @property
     def projection_variance(self) -> float:
         """The smallest a of Var‖Sz‖² ≤ a‖z‖₂⁴, whatever z is."""
-        if self.variance_coefficients is None:
-            raise ParameterError(
-                f"variance of {self.name} must be known, got no variance_coefficients; pass them to it"
-            )
         a, b = self.variance_coefficients
         return max(a, a - b)
 
@@ -266,7 +257,7 @@ class Transform(ABC):
         """
         bound = self.projection_variance
         squared = checked_norm("l2_squared", l2_squared, _LARGEST_NORM)
-        if l4_fourth is None or self.variance_coefficients is None:
+        if l4_fourth is None:
             return bound * squared**2
         # ‖z‖₄⁴ ≤ ‖z‖₂⁴, up to the rounding of whoever computed the two
         fourth = checked_norm("l4_fourth", l4_fourth, squared**2 * (1 + 1e-9))
@@ -311,18 +302,13 @@ class Transform(ABC):
         """What the two sensitivities cost to compute, in units of work; 0 where there is a formula."""
         return 0
 
-    @property
-    def operator_norm_work(self) -> int:
-        """What `operator_norm_squared` costs to compute; 0 where there is a formula."""
-        return 0
-
     @abstractmethod
     def columns_work(self, count: int) -> int:
         """What that many columns cost to make, with all that is made once for them."""
 
-    def setup_operations(self, norm: str, site: str) -> dict[str, int]:  # noqa: ARG002  # the same
+    def setup_operations(self, site: str) -> dict[str, int]:  # noqa: ARG002  # the same
         """What a protocol must compute of its matrix, in units of work, by what it is; each is computed once."""
-        return {"scan": self.scan_work} | ({"norm": self.operator_norm_work} if norm == "l2" else {})
+        return {"scan": self.scan_work}
 
 
 def _float_product(X: Any, columns: Any) -> NDArray[np.float64]:
@@ -334,14 +320,6 @@ def _float_product(X: Any, columns: Any) -> NDArray[np.float64]:
         block: Any = X[start : start + step].astype(np.float64, copy=False) @ columns
         product[start : start + step] = block if isinstance(block, np.ndarray) else block.toarray()
     return product
-
-
-def check_names(transform: type[Transform], parameters: Any, expected: set[str]) -> None:
-    """Refuses parameters that are not those of the transform."""
-    if not isinstance(parameters, Mapping) or set(parameters) != expected:
-        raise ParameterError(
-            f"parameters of {transform.name} must be its own ({', '.join(sorted(expected))}), got others"
-        )
 
 
 def set_checked(transform: Transform, *, largest_input: int = LARGEST_INPUT_DIM, **others: Any) -> None:
@@ -376,14 +354,9 @@ def checked_norm(name: str, value: Any, at_most: float) -> float:
 
 
 def largest_column_norms(columns: Matrix) -> tuple[int, int]:
-    """The largest ℓ1 norm and the largest squared ℓ2 norm of a column, in Python integers where int64 could overflow."""
+    """The largest ℓ1 norm and the largest squared ℓ2 norm of a column."""
     magnitudes: Any = abs(columns)
-    l1 = int(magnitudes.sum(axis=0).max())
-    if int(magnitudes.max()) ** 2 * columns.shape[0] < 2**63:
-        return l1, int((magnitudes * magnitudes).sum(axis=0).max())
-    by_column = sparse.csc_array(columns)
-    parts = (by_column.data[start:end].tolist() for start, end in pairwise(by_column.indptr))
-    return l1, max(sum(entry**2 for entry in column) for column in parts)
+    return int(magnitudes.sum(axis=0).max()), int((magnitudes * magnitudes).sum(axis=0).max())
 
 
 def block_rows(width: int) -> int:
@@ -391,8 +364,6 @@ def block_rows(width: int) -> int:
     return max(1, _BLOCK_ENTRIES // max(1, width))
 
 
-def _variance_text(coefficients: tuple[float, float] | None) -> str:
-    if coefficients is None:
-        return "not known"
+def _variance_text(coefficients: tuple[float, float]) -> str:
     a, b = coefficients
     return "0" if a == b == 0 else f"{a:.6g}·‖z‖₂⁴ {'−' if b >= 0 else '+'} {abs(b):.6g}·‖z‖₄⁴"

@@ -13,18 +13,11 @@ LONE_COLUMN = 20_000  # a column of a dense matrix that is drawn alone
 SCANNED_ENTRY = 12  # of a dense matrix whose columns are measured
 STORED_ENTRY = 40  # of a sparse matrix that is put together
 SIGN, SAMPLED_ROW, HADAMARD_ENTRY = 10, 450, 10
-SPARSE_PRODUCT = 18  # of two entries at random places, in the Gram matrix of a sparse matrix
-FULL_PRODUCT = 6  # the same for a matrix that may be nearly full, where places follow each other
-GRAM_ENTRY = 20  # of a Gram matrix that is added to another, or shifted
+FULL_PRODUCT = 6  # of two entries of one column, in the Gram matrix of a sparse matrix
+GRAM_ENTRY = 20  # of a Gram matrix
 _DENSE_PRODUCTS = 32  # products of a dense Gram matrix that take one unit
-_PROOFS = 11  # at most, of the bisection for an operator norm
 
 
 def dense_gram_work(rows: int, columns: int) -> int:
     """The Gram matrix of the rows of a dense matrix."""
     return rows * columns * (4 + rows // _DENSE_PRODUCTS)
-
-
-def proof_work(rows: int) -> int:
-    """The bisection for the operator norm of a matrix with this many rows: a Cholesky decomposition at each step."""
-    return _PROOFS * (rows**3 // 48 + GRAM_ENTRY * rows**2 + 50_000)

@@ -90,9 +90,9 @@ def test_show_as_json(charged):
 
 def test_show_as_csv(charged):
     rows = list(csv.DictReader(io.StringIO(run("show", charged, "--format", "csv").output)))
-    assert [(row["labels"], row["norm"], row["epsilon"]) for row in rows] == [
-        ("north", "l1", "0.5"),
-        ("south", "l1", "0.5"),
+    assert [(row["labels"], row["epsilon"]) for row in rows] == [
+        ("north", "0.5"),
+        ("south", "0.5"),
     ]
     nothing = run("show", "--format", "csv", "--population", "others").output
     assert nothing.startswith("number,labels,population,period,file,release,unit")

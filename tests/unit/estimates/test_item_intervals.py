@@ -45,16 +45,16 @@ def test_the_rate_of_each_block(blocks):
 @pytest.mark.parametrize(
     "laws",
     [
-        ((DiscreteLaplace(3.0), 0, 1.0), (DiscreteLaplace(3.0), 0, 1.0)),
-        ((DiscreteLaplace(0.5), 0, 1.0), (RoundedNormal(4.0), 0, 2.0)),
-        ((RoundedNormal(0.3), 0, 1.0),),
+        ((DiscreteLaplace(3.0), 1.0), (DiscreteLaplace(3.0), 1.0)),
+        ((DiscreteLaplace(0.5), 1.0), (RoundedNormal(4.0), 2.0)),
+        ((RoundedNormal(0.3), 1.0),),
     ],
 )
 def test_the_reach_of_noise_is_exact_on_a_lattice(laws):
     values = np.arange(-2000, 2001)
     law = np.zeros(len(values))
     law[2000] = 1
-    for each, _, factor in laws:
+    for each, factor in laws:
         single = np.zeros(len(values))
         n = np.arange(-500, 501)
         single[2000 + n * int(factor)] = each.cdf(n.astype(float)) - each.cdf(n - 1.0)
@@ -66,7 +66,7 @@ def test_the_reach_of_noise_is_exact_on_a_lattice(laws):
 
 
 def test_the_reach_of_noise_that_is_on_no_lattice():
-    laws = ((DiscreteLaplace(5000.0), 0, 1 / 700), (DiscreteLaplace(5000.0), 0, 1 / 910))
+    laws = ((DiscreteLaplace(5000.0), 1 / 700), (DiscreteLaplace(5000.0), 1 / 910))
     b, c = 5000 / 700, 5000 / 910
 
     def beyond(x):  # P(|X + Y| > x) of two Laplace variables

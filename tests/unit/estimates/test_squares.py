@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 import armslength as al
 from armslength.estimates import distances, intervals
-from armslength.estimates.distances import Rows
 from armslength.estimates.intervals import Level, interval_rule
 from armslength.estimates.pair_noise import PairNoise
 from armslength.estimates.variance import ErrorModel
@@ -43,7 +42,7 @@ def test_all_squares_are_exact_where_they_say_so(n, m, seed, largest, base):
     common = np.full(K, base, dtype=np.int64)
     left, right = (sketches_of(generator.integers(-largest, largest, (rows, K)) + common) for rows in (n, m))
     for one, other in ((left, right), (left, left)):
-        found = distances.all_squares(Rows.of(one), Rows.of(other), 0.0)
+        found = distances.all_squares(one.values, other.values, 0.0)
         expected = exact_squares(one, other)
         assert np.allclose(found, expected.astype(float), rtol=1e-14 if largest > 10**4 else 0, atol=0)
     assert np.array_equal(found, found.T)
@@ -58,9 +57,9 @@ def test_rounding_is_taken_only_where_it_is_harmless(monkeypatch):
     longest = 4 * float((np.asarray(left.values, dtype=float) ** 2).sum(axis=1).max())
     harmless = 4 * longest * (K + 8) * 2.0**-53
     expected = exact_squares(left, left).astype(float)
-    assert np.abs(distances.all_squares(Rows.of(left), Rows.of(left), harmless) - expected).max() <= harmless
+    assert np.abs(distances.all_squares(left.values, left.values, harmless) - expected).max() <= harmless
     assert not used
-    distances.all_squares(Rows.of(left), Rows.of(left), harmless / 1000)
+    distances.all_squares(left.values, left.values, harmless / 1000)
     assert used
 
 
@@ -68,7 +67,7 @@ def test_chosen_pairs_are_those_of_the_matrix():
     left, right = (sketches_of(np.random.default_rng(i).integers(-99, 99, (6, K))) for i in range(2))
     rows, columns = np.array([0, 5, 5]), np.array([3, 0, 5])
     expected = exact_squares(left, right)[rows, columns].astype(float)
-    assert np.array_equal(distances.chosen_squares(left, right, rows, columns), expected)
+    assert np.array_equal(distances.chosen_squares(left.values, right.values, rows, columns), expected)
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 3, 8, 20])

@@ -18,7 +18,6 @@ def entry():
         unit="one patient",
         relation="add_remove",
         radius="1",
-        norm="l1",
         law="laplace",
         scale="0x1.0p+0",
         sensitivity_squared="",

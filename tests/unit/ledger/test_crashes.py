@@ -24,7 +24,6 @@ FIELDS = (
     "one_patient",
     "add_remove",
     "1",
-    "l1",
     "laplace",
     "0x1.0p+0",
     "",

@@ -204,5 +204,5 @@ def test_which_transforms_have_the_bound():
 
 def test_a_bound_is_a_probability():
     protocol = al.Protocol(al.HadamardJL(input_dim=100, sketch_dim=10, seed="x"), epsilon=0.1, delta=1e-6)
-    curve = curve_of(protocol.transform, "output", 1.0, protocol.noise_cumulants + protocol.noise_cumulants)
+    curve = curve_of(protocol.transform, "output", 1.0, protocol.law.cumulants + protocol.law.cumulants)
     assert failure_bound(protocol.transform, protocol.law, protocol.unit_squared, curve, 1.0, 0.1) == 1.0

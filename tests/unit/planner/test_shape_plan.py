@@ -210,7 +210,6 @@ def test_mixes_of_a_concentration(concentration):
         ({"by": "size"}, 'by must be "shape"'),
         ({"by": "size", "beyond_chance": False, "concentration": 0.1}, 'by must be "shape"'),
         ({"beyond_chance": 1}, "beyond_chance must be"),
-        ({"norm": "l2", "delta": "1e-6", "input_dim": 9}, "contribution must be left out"),
     ],
 )
 def test_bad_arguments_give_one_clear_line(known, says):

@@ -15,7 +15,6 @@ import armslength as al
 from armslength.files import canonical_json
 from armslength.privacy.calibration import gaussian_scale
 from armslength.privacy.exact_numbers import decimal_text
-from armslength.sketches.card import guarantee_in_words
 
 SCHEMA = json.loads(
     (Path(__file__).parents[3] / "docs/reference/protocol.schema.json").read_text(encoding="utf-8")
@@ -49,30 +48,14 @@ PROTOCOLS = {
     ),
     "range": lambda: al.Protocol(SPARSE, epsilon=1, resolution=0.25, on_grid=False, value_range=(-1, "2.5")),
     "coarse": lambda: al.Protocol(SPARSE, epsilon=1, resolution=4, radius=8),
-    "dropped": lambda: al.Protocol(SPARSE, epsilon=0.001, dropped_bits=5),
     "input": lambda: al.Protocol(
         al.FastJL(input_dim=100, sketch_dim=16, seed="x", density=0.3),
         epsilon=1,
         delta=1e-6,
         noise_site="input",
     ),
-    "l2": lambda: al.Protocol(SPARSE, epsilon=1, delta=1e-6, norm="l2", radius="2.5"),
-    "l2 off the grid": lambda: al.Protocol(
-        al.Identity(input_dim=5), epsilon=1, delta=1e-6, norm="l2", radius=2, resolution="auto"
-    ),
-    "l2 input": lambda: al.Protocol(
-        al.FastJL(input_dim=100, sketch_dim=16, seed="x", density=0.3),
-        epsilon=1,
-        delta=1e-6,
-        norm="l2",
-        radius=2,
-        noise_site="input",
-    ),
     "open": lambda: al.Protocol(al.SparseJL(sketch_dim=16, sparsity=2, seed="x"), epsilon=1, items="int64"),
     "named": lambda: al.Protocol(al.Identity(input_dim=3), epsilon=1, vocabulary=["a", "b", "ç"]),
-    "matrix": lambda: al.Protocol(
-        al.MatrixJL([[1, -2], [0, 3]], scale=0.5, variance_coefficients=(0.1, 0.0)), epsilon=1
-    ),
 }
 
 
@@ -119,7 +102,6 @@ def test_space_ignores_what_may_differ_between_parties():
         al.Protocol(SPARSE, epsilon=2),
         al.Protocol(SPARSE, epsilon=1, delta=1e-6, noise="gaussian"),
         al.Protocol(SPARSE, epsilon=1, radius=5, unit="one household"),
-        al.Protocol(SPARSE, epsilon=0.001, dropped_bits=3),
     ):
         assert same.space == base.space
         assert same.fingerprint != base.fingerprint
@@ -163,8 +145,6 @@ def edit(protocol, **changes):
         ({"transform": 3}, al.CorruptFileError, "name and parameters"),
         ({"unit": 3}, al.CorruptFileError, "unit"),
         ({"total_share": "0.5"}, al.CorruptFileError, "scale, total_scale"),
-        ({"norm": "l2"}, al.CorruptFileError, "noise must be 'gaussian'"),
-        ({"norm": "l3"}, al.CorruptFileError, "norm must be one of"),
     ],
 )
 def test_edited_documents_are_refused(changes, error, says, tmp_path):
@@ -208,11 +188,6 @@ def test_a_missing_file_is_a_clear_line(tmp_path):
         ({"delta": 1}, "delta must be"),
         ({"noise": "gaussian"}, "delta must be above 0 for Gaussian noise"),
         ({"noise": "cauchy"}, "noise must be one of"),
-        ({"norm": "l3"}, "norm must be one of"),
-        ({"norm": "l2"}, "delta must be above 0"),
-        ({"norm": "l2", "delta": 1e-6, "noise": "laplace"}, "noise must be 'gaussian'"),
-        ({"norm": "l2", "delta": 1e-6, "contribution": 1}, "contribution must be left out"),
-        ({"norm": "l2", "delta": 1e-6, "radius": "0.5"}, "radius must be at least the resolution"),
         ({"relation": "swap"}, "relation must be one of"),
         ({"radius": 0}, "radius must be above 0"),
         ({"radius": "0.5"}, "radius must be at least the resolution"),
@@ -226,7 +201,6 @@ def test_a_missing_file_is_a_clear_line(tmp_path):
         ({"contribution": 1, "one_group": None}, "one_group must be True or False"),
         ({"max_norm": 3, "delta": 1e-6}, "max_norm must go with a contribution"),
         ({"max_norm": 3, "delta": 1e-6, "radius": 5}, "max_norm must go with a contribution"),
-        ({"max_norm": 3, "delta": 1e-6, "norm": "l2", "radius": 5}, "max_norm must go with a contribution"),
         ({"max_norm": 3, "contribution": 5}, "delta above 0"),
         ({"max_norm": 3, "contribution": 5, "noise": "gaussian"}, "delta above 0"),
         ({"max_norm": 3, "contribution": 5, "delta": 1e-6, "noise": "laplace"}, "Gaussian noise"),
@@ -245,7 +219,6 @@ def test_a_missing_file_is_a_clear_line(tmp_path):
         ({"value_range": 5}, "value_range must be"),
         ({"value_range": (0, math.inf)}, "value_range must be"),
         ({"value_range": (0, 2**63)}, "2^62"),
-        ({"dropped_bits": 9}, "dropped_bits must be at most 0"),
         ({"total_share": 1}, "total_share must be at least 0 and below 1"),
         ({"items": "float"}, "items must be one of"),
         ({"vocabulary": ["a"]}, "100 names"),
@@ -341,10 +314,7 @@ def test_totals_beside_a_bound_in_the_sketch_cover_the_contribution():
 def test_every_other_transform_refuses_a_bound_in_the_sketch():
     others = (al.HadamardJL, al.FastJL, al.GaussianJL, al.SignJL)
     transforms = [kind(input_dim=16, sketch_dim=4, seed="x") for kind in others]
-    for transform in (
-        *transforms,
-        al.MatrixJL([[1, -1], [0, 1]], scale=0.5, variance_coefficients=(0.1, 0.0)),
-    ):
+    for transform in transforms:
         with pytest.raises(al.ParameterError, match=f"SparseJL or Identity, got {transform.name}"):
             bounded_protocol(transform)
         with pytest.raises(al.ParameterError, match=f"SparseJL or Identity, got {transform.name}"):
@@ -432,48 +402,6 @@ def test_radius_on_the_grid(radius, resolution, on_grid, changed_entries, expect
         changed_entries=changed_entries,
     )
     assert protocol.neighbors.radius == expected
-
-
-@pytest.mark.parametrize(
-    ("radius", "resolution", "on_grid", "changed_entries", "squared"),
-    [
-        (1, 1, True, None, 1),
-        ("2.5", 1, True, None, 6),
-        ("1.5", 0.25, True, None, 36),
-        (1, 1, False, 1, 4),
-        (1, 1, False, 3, 7),  # (1 + √3)² = 7.46
-        (3, 2, False, 2, 8),  # (1.5 + √2)² = 8.49
-    ],
-)
-def test_radius_of_l2_neighbors_on_the_grid(radius, resolution, on_grid, changed_entries, squared):
-    protocol = al.Protocol(
-        SPARSE,
-        epsilon=1,
-        delta=1e-6,
-        norm="l2",
-        radius=radius,
-        resolution=resolution,
-        on_grid=on_grid,
-        changed_entries=changed_entries,
-    )
-    assert protocol.neighbors.radius_squared == squared
-    expected = gaussian_scale(math.ceil(squared * SPARSE.operator_norm_squared), 1, 1e-6)
-    assert protocol.law.scale == expected
-    with pytest.raises(al.ParameterError, match="radius_squared"):
-        _ = protocol.neighbors.radius
-
-
-def test_the_norm_is_told_in_the_card_and_in_the_ledger(tmp_path):
-    protocol = al.Protocol(al.Identity(input_dim=5), epsilon=1, delta=1e-6, norm="l2", radius=2)
-    ledger = al.Ledger(tmp_path / "l.sqlite", create=True)
-    sketches = protocol.release(np.zeros((1, 5), dtype=int), population="p", ledger=ledger)
-    assert "at most 2 in l2 norm" in guarantee_in_words(*sketches.releases[0])
-    assert [(entry.radius, entry.norm) for entry in ledger.entries()] == [("2", "l2")]
-
-
-def test_an_open_vocabulary_has_no_l2_neighbors():
-    with pytest.raises(al.ParameterError, match="open vocabulary"):
-        al.Protocol(al.SparseJL(sketch_dim=4, seed="x"), epsilon=1, delta=1e-6, norm="l2")
 
 
 @given(st.fractions(min_value="1/1000", max_value=1000), st.integers(1, 100))

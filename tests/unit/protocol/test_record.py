@@ -137,7 +137,7 @@ def test_pairs_that_are_refused(pairs):
         protocol(pairs=pairs)
 
 
-@pytest.mark.parametrize("known", [{"radius": 2}, {"items": "int64"}, {"norm": "l2", "delta": 1e-6}])
+@pytest.mark.parametrize("known", [{"radius": 2}, {"items": "int64"}])
 def test_protocols_that_cannot_have_a_record(known):
     with pytest.raises(al.ParameterError):
         protocol(**known)

@@ -109,12 +109,3 @@ def test_protocols_that_do_not_fit_a_stream_are_refused():
         PROTOCOL.stream(label="a", ledger=None)
     with pytest.raises(al.ParameterError, match="labels must be"):
         PROTOCOL.stream(label="", ledger=al.NO_LEDGER)
-
-
-def test_dropped_bits_are_dropped_at_the_end():
-    protocol = al.Protocol(
-        al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"), epsilon=0.001, dropped_bits=4
-    )
-    stream = protocol.stream(label="a", ledger=al.NO_LEDGER)
-    stream.update(2, 12345)
-    assert not np.any(stream.release().values & 15)

@@ -52,11 +52,6 @@ def test_shares_are_checked(share):
         al.Protocol(SPARSE, epsilon=1, total_share=share)
 
 
-def test_whole_vectors_have_no_totals():
-    with pytest.raises(al.ParameterError, match="total_share must be 0 with norm='l2'"):
-        al.Protocol(SPARSE, epsilon=1, delta=1e-6, norm="l2", total_share=0.1)
-
-
 @pytest.mark.parametrize(
     "data",
     [X, X.astype(float), sparse.csr_array(X), pa.table({f"c{i}": X[:, i] for i in range(30)})],

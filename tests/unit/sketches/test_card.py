@@ -37,7 +37,7 @@ GAUSSIAN = al.Protocol(
 def test_facts_of_laplace_noise():
     facts = release_facts(LAPLACE, "rows")
     assert facts["protocol"] == LAPLACE.fingerprint
-    assert (facts["unit"], facts["relation"], facts["norm"]) == ("one patient", "add_remove", "l1")
+    assert (facts["unit"], facts["relation"]) == ("one patient", "add_remove")
     assert (facts["radius"], facts["epsilon"], facts["delta"], facts["totals_epsilon"]) == (
         "20",
         "0.5",

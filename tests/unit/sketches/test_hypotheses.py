@@ -36,8 +36,7 @@ def kinds():
         "margins, one group": {"contribution": 6, "one_group": True, **MARGINS},
         "radius": {"radius": "2.5"},
     }
-    for norm, grid, bound, relation, noise, site, share, source in itertools.product(
-        ("l1", "l2"),
+    for grid, bound, relation, noise, site, share, source in itertools.product(
         GRIDS,
         bounds,
         CHANGES,
@@ -46,8 +45,6 @@ def kinds():
         (0, "0.1"),
         (*SOURCES, UNKNOWN),
     ):
-        if norm == "l2" and (bound != "radius" or noise == "laplace" or share):
-            continue
         if site == "input" and (noise == "laplace" or source in ("events", "stream")):
             continue
         if source == "events" and bound == "radius":
@@ -73,7 +70,6 @@ def kinds():
                 delta="1e-6" if noise == "gaussian" else 0,
                 noise=noise,
                 resolution=1 if counts_people else 0.5,
-                norm=norm,
                 relation=relation,
                 unit="one patient",
                 noise_site=site,
@@ -88,7 +84,7 @@ def kinds():
 def expected(protocol, source):
     """By hypothesis, what must be said of it: written down here a second time, so that nothing can be dropped unnoticed."""
     change, radius = CHANGES[protocol.relation], f"{float(protocol.radius):g}"
-    distance = f"moves the data by at most {radius} in {protocol.norm} norm over all rows"
+    distance = f"moves the data by at most {radius} in l1 norm over all rows"
     promised = ["The party promises that", f"{change} {distance}", "the software cannot check it"]
     counted = (
         "each person at most once for each group and item, and at most 6 times in all"

@@ -17,7 +17,7 @@ from sealed import write_sealed
 
 TRANSFORM = al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x")
 PROTOCOL = al.Protocol(TRANSFORM, epsilon=1, unit="one patient")
-DROPPED = al.Protocol(TRANSFORM, epsilon=0.001, dropped_bits=6)
+OTHER = al.Protocol(TRANSFORM, epsilon=0.001)
 X = np.arange(18).reshape(3, 6)
 
 
@@ -38,16 +38,15 @@ def same(a, b):
     "make",
     [
         released,
-        lambda: released(DROPPED),
-        lambda: al.concat([released(), released(DROPPED)]),
-        lambda: released()["north"] - 0.5 * released(DROPPED)["süd"],
+        lambda: al.concat([released(), released(OTHER)]),
+        lambda: released()["north"] - 0.5 * released(OTHER)["süd"],
         lambda: released() + released(),
         lambda: al.sketch_in_clear(PROTOCOL, X),
         lambda: al.Protocol(
             al.FastJL(input_dim=6, sketch_dim=4, seed="x"), epsilon=1, delta=1e-6, noise_site="input"
         ).release(X, ledger=al.NO_LEDGER),
     ],
-    ids=["plain", "dropped", "two protocols", "combination", "sum", "clear", "input"],
+    ids=["plain", "two protocols", "combination", "sum", "clear", "input"],
 )
 def test_sketches_come_back_from_their_file(make, path):
     sketches = make()
@@ -57,7 +56,7 @@ def test_sketches_come_back_from_their_file(make, path):
 
 
 def test_several_files_are_joined(tmp_path):
-    first, second = released(), released(DROPPED)
+    first, second = released(), released(OTHER)
     first.save(tmp_path / "a.parquet")
     second.save(tmp_path / "b.parquet")
     joined = al.load([tmp_path / "a.parquet", tmp_path / "b.parquet"])
@@ -71,13 +70,6 @@ def test_files_of_different_spaces_are_not_joined(tmp_path):
     )
     with pytest.raises(al.IncompatibleSketchesError, match="sketch_dim"):
         al.load([tmp_path / "a.parquet", tmp_path / "b.parquet"])
-
-
-def test_dropped_bits_are_not_in_the_file(path):
-    sketches = released(DROPPED)
-    sketches.save(path)
-    stored = np.array(pq.read_table(path).column("values").to_pylist())
-    assert np.array_equal(stored, sketches.values >> 6)
 
 
 def test_duckdb_and_polars_read_it(path):
@@ -129,7 +121,7 @@ def with_column(name, values):
 
 BAD_TABLES = {
     "another column": lambda old: old.append_column("extra", pa.array([1, 2, 3])),
-    "a column less": lambda old: old.drop_columns(["offset"]),
+    "a column less": lambda old: old.drop_columns(["in_clear"]),
     "narrow values": lambda old: old.set_column(
         1, "values", pa.array([[1] * 7] * 3, pa.list_(pa.int64(), 7))
     ),
@@ -140,10 +132,6 @@ BAD_TABLES = {
     "nan values": lambda old: old.set_column(
         1, "values", pa.array([[np.nan] * 8] * 3, pa.list_(pa.float64(), 8))
     ),
-    "nan offset": lambda old: old.set_column(3, "offset", pa.array([np.nan] * 3)),
-    "infinite offset": lambda old: old.set_column(3, "offset", pa.array([np.inf] * 3)),
-    "huge offset": lambda old: old.set_column(3, "offset", pa.array([0.0, 0.0, -1e200])),
-    "offset above the largest": lambda old: old.set_column(3, "offset", pa.array([2.0**123 * 1.0001] * 3)),
     "long label": lambda old: old.set_column(0, "label", pa.array(["a", "b", "c" * 5000])),
     "empty label": lambda old: old.set_column(0, "label", pa.array(["a", "", "c"])),
     "unprintable label": lambda old: old.set_column(0, "label", pa.array(["a", "b\n", "c"])),
@@ -201,8 +189,6 @@ def test_tables_that_are_not_sketches_are_refused(kind, path):
         ({"protocols": []}, al.CorruptFileError),
         ({"protocols": [3]}, al.CorruptFileError),
         ({"protocols": None}, al.CorruptFileError),
-        ({"dropped_bits": 3}, al.CorruptFileError),
-        ({"dropped_bits": "a"}, al.CorruptFileError),
     ],
 )
 def test_heads_that_are_not_ours_are_refused(changes, error, path):
@@ -299,7 +285,7 @@ def test_a_folder_is_no_file(tmp_path):
 
 
 def test_rows_that_are_loaded_twice_share_their_noises(path):
-    released(DROPPED).save(path)
+    released(OTHER).save(path)
     loaded = al.load(path)
     assert loaded.noises.are_fresh
     joined = al.load([path, path])
@@ -323,19 +309,14 @@ def changed_terms(**changes):
     ("change", "expected"),
     [
         (changed_terms(coefficient=2.0), ("coefficient", 2.0)),
-        (lambda old: old.set_column(4, "in_clear", pa.array([False, False, True])), ("in_clear", True)),
-        (
-            lambda old: changed_terms(protocol=1)(old).set_column(
-                3, "offset", pa.array([0.0, 0.0, (2**DROPPED.dropped_bits - 1) / 2])
-            ),
-            ("protocol", DROPPED),
-        ),
+        (lambda old: old.set_column(3, "in_clear", pa.array([False, False, True])), ("in_clear", True)),
+        (changed_terms(protocol=1), ("protocol", OTHER)),
     ],
     ids=["coefficient", "in clear", "protocol"],
 )
 def test_one_row_that_is_not_as_released_is_kept_as_it_is(change, expected, path):
     released().save(path)
-    both = ((PROTOCOL, "rows"), (DROPPED, "rows"))
+    both = ((PROTOCOL, "rows"), (OTHER, "rows"))
     card = release_card(both, in_clear=False)
     documents = [protocol.document() for protocol, _ in both]
     rewrite(path, change, protocols=documents, sources=["rows", "rows"], card=card)
@@ -376,7 +357,7 @@ def test_many_rows_are_written_in_groups_of_moderate_size(path):
 
 def test_a_file_as_it_was_written_before_reads_the_same(path):
     """In one group, without packed integers."""
-    sketches = released(DROPPED)
+    sketches = released(OTHER)
     sketches.save(path)
     write_sealed(pq.read_table(path), path, compression="zstd", use_dictionary=False)
     assert same(al.load(path), sketches)

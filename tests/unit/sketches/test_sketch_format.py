@@ -12,7 +12,7 @@ PROTOCOL = al.Protocol(al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="
 
 
 WITH_TOTALS = Layout(4, is_integer=True, has_totals=True)
-NAMES = (b"label", b"values", b"noise", b"noise", b"noise", b"offset", b"in_clear")
+NAMES = (b"label", b"values", b"noise", b"noise", b"noise", b"in_clear")
 
 
 def group_of(rows, counts, size=0, names=NAMES):
@@ -23,7 +23,7 @@ def group_of(rows, counts, size=0, names=NAMES):
 def check(*groups, limit, width=4):
     """Row groups of (rows, values, terms, bytes) with the columns of a sketch file."""
     made = [
-        group_of(rows, (rows, values, terms, terms, terms, rows, rows), size)
+        group_of(rows, (rows, values, terms, terms, terms, rows), size)
         for rows, values, terms, size in groups
     ]
     check_size(made, Layout(width, is_integer=True), limit)
@@ -38,13 +38,13 @@ def test_rows_are_as_many_as_their_values(group):
 @pytest.mark.parametrize(
     "counts",
     [
-        (9, 40, 10, 10, 10, 10, 10),
-        (10, 40, 10, 10, 10, 11, 10),
-        (10, 40, 10, 10, 10, 10, 0),
-        (10, 40, 12, 11, 12, 10, 10),
-        (10, 40, 12, 12, 11, 10, 10),
-        (10, 40, 9, 9, 9, 10, 10),
-        (10, 40, -1, -1, -1, 10, 10),
+        (9, 40, 10, 10, 10, 10),
+        (10, 40, 10, 10, 10, 11),
+        (10, 40, 10, 10, 10, 0),
+        (10, 40, 12, 11, 12, 10),
+        (10, 40, 12, 12, 11, 10),
+        (10, 40, 9, 9, 9, 10),
+        (10, 40, -1, -1, -1, 10),
     ],
 )
 def test_every_column_is_in_each_row(counts):
@@ -53,15 +53,15 @@ def test_every_column_is_in_each_row(counts):
 
 
 def test_columns_are_stored_in_their_order():
-    counts = (10, 40, 10, 10, 10, 10, 10)
-    others = (*NAMES[:5], b"in_clear", b"offset")
+    counts = (10, 40, 10, 10, 10, 10)
+    others = (*NAMES[:4], b"in_clear", b"noise")
     check_size([group_of(10, counts)], Layout(4, is_integer=True), 2**60)
     check_size([group_of(10, (*counts, 10), names=(*NAMES, b"total"))], WITH_TOTALS, 2**60)
     for group, totals in (
         (group_of(10, counts, names=others), False),
         (group_of(10, counts), True),
         (group_of(10, (*counts, 10), names=(*NAMES, b"total")), False),
-        (group_of(10, counts[:6], names=NAMES[:6]), False),
+        (group_of(10, counts[:5], names=NAMES[:5]), False),
         (RowGroup(10, 0, ()), False),
     ):
         with pytest.raises(al.CorruptFileError, match="columns of a sketch file"):
@@ -69,7 +69,7 @@ def test_columns_are_stored_in_their_order():
 
 
 def test_numbers_count_sixteen_bytes_each():
-    entries = 10 + 400 + 30 + 20
+    entries = 10 + 400 + 30 + 10
     check((10, 400, 10, 0), limit=16 * entries, width=40)
     with pytest.raises(al.CorruptFileError, match="unpack"):
         check((10, 400, 10, 0), limit=16 * entries - 1, width=40)
@@ -92,7 +92,7 @@ def test_a_part_of_a_table_is_read_as_such(tmp_path):
     for each in (sketches, 2 * sketches):
         each.save(tmp_path / "all.parquet")
         table = pq.read_table(tmp_path / "all.parquet", read_dictionary=["label"])
-        header = FileHeader(0, ((PROTOCOL, "rows"),), (PROTOCOL,), {})
+        header = FileHeader(((PROTOCOL, "rows"),), (PROTOCOL,), {})
         columns = read_columns(table.slice(2, 2), header)
         assert al.Sketches(protocols=[PROTOCOL], **columns).equals(each[2:4])
 

@@ -64,14 +64,8 @@ def test_fast_default_keeps_the_three_over_k_of_the_paper():
         assert al.FastJL(input_dim=d, sketch_dim=8, seed="x").norm_variance(1.0) <= 3 / 8
 
 
-def test_identity_and_matrix():
+def test_identity():
     assert al.Identity(input_dim=10).norm_variance(5.0, 17.0) == 0.0
-    assert (
-        al.MatrixJL([[1]], scale=1.0, variance_coefficients=(0.5, 0.25)).norm_variance(2.0, 4.0)
-        == 0.5 * 4 - 0.25 * 4
-    )
-    with pytest.raises(al.ParameterError, match="variance_coefficients"):
-        al.MatrixJL([[1]], scale=1.0).norm_variance(1.0)
 
 
 @pytest.mark.parametrize(
