@@ -12,8 +12,8 @@ import armslength as al
 from armslength.files import canonical_json
 from armslength.protocol.work_budget import WorkBudget
 from armslength.sketches.card import check_card, guarantee_in_words, officer_page, release_card, release_facts
-from exact_laws import pmf
 from armslength.sketches.sketch_file import read_file
+from exact_laws import pmf
 from golden.write_files import protocols
 
 PROTOCOLS = protocols()
