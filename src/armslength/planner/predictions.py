@@ -31,8 +31,6 @@ from armslength.transforms.transform import LARGEST_SKETCH_DIM, Transform
 SPARSITIES = (1, 2, 4, 8, 16, 32)
 _FOR_ITEMS = 3  # the fewest of which most can agree
 _SIZES_IN_AN_OCTAVE = 32
-# Under ℓ2 neighbors the noise is a step function of the fullest bin: bins of up to 64 coordinates are tried.
-_BIN_SIZES = range(1, 65)
 _REFERENCE_SENSITIVITY = 2**20  # a squared sensitivity: σ is proportional to its root
 _LARGEST_SPREAD = 0.75  # of q·√a, for useful upper ends
 
