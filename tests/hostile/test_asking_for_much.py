@@ -1,7 +1,6 @@
 """Small files that ask for much: matrices of any size, many protocols, all refused or made once."""
 
 import json
-import pickle
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -11,13 +10,10 @@ from click.testing import CliRunner
 import armslength as al
 from armslength.cli.main import main
 from armslength.protocol import protocol as documents
-from armslength.protocol import work_budget
 from armslength.randomness.seeds import Stream
 from armslength.sketches.sketch_format import KEY
-from costly import GROWING, costly_document, largest_of_all, largest_within, valid_document
+from costly import LIMITS, document_of
 from sealed import write_sealed
-
-LITTLE = 10**7  # work of about ten milliseconds, so that "too much" is little
 
 
 @pytest.fixture
@@ -75,17 +71,17 @@ def test_other_transforms_in_one_file_are_refused_before_they_are_scanned(path, 
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
-        ({"density": (1.0).hex(), "input_dim": 2**17, "sketch_dim": 2**17}, "must be at most 2\\^25"),
+        ({"density": (1.0).hex(), "input_dim": 2**17, "sketch_dim": 2**9}, "must be at most 2\\^25"),
         ({"density": (1.0).hex(), "input_dim": 2**13, "sketch_dim": 2**13}, "must be at most 2\\^25"),
         ({"input_dim": 2**25 + 1}, "input_dim must be an integer from 1 to 33554432"),
-        ({"sketch_dim": 2**24, "input_dim": 2**20}, "must be at most 2\\^34"),
+        ({"sketch_dim": 2**24, "input_dim": 2**20}, "must be at most 2\\^26"),
     ],
 )
 def test_a_protocol_cannot_ask_for_a_matrix_that_does_not_fit(changes, match):
     document = al.Protocol(al.FastJL(input_dim=6, sketch_dim=8, seed="x"), epsilon=1).document()
     document["transform"]["parameters"] |= changes
     with pytest.raises(al.CorruptFileError, match=match):
-        al.Protocol.from_document(document, max_work=None)
+        al.Protocol.from_document(document)
 
 
 def test_a_fast_transform_at_the_limit_is_scanned_by_one_thread(monkeypatch):
@@ -109,46 +105,28 @@ def computing_fails(monkeypatch):
     def reached(*_, **__):
         raise AssertionError("something was computed")
 
-    def start():
+    def start(*, protocols=True):
         monkeypatch.setattr(Stream, "words", reached)
-        monkeypatch.setattr(al.Protocol, "__init__", reached)
+        if protocols:
+            monkeypatch.setattr(al.Protocol, "__init__", reached)
 
     return start
 
 
-@pytest.mark.parametrize("name", GROWING)
-def test_too_much_work_is_refused_before_any_is_done(name, computing_fails):
-    just_above = costly_document(name, 2 * largest_within(name, LITTLE))
-    at_the_limit = costly_document(name, largest_of_all(name))
-    computing_fails()
-    with pytest.raises(al.CorruptFileError, match="max_work"):
-        al.Protocol.from_document(just_above, max_work=LITTLE)
-    with pytest.raises(al.CorruptFileError, match="max_work"):
-        al.Protocol.from_document(at_the_limit)
+@pytest.mark.parametrize("name", LIMITS)
+def test_more_than_seconds_of_work_is_refused_before_any_is_done(name, computing_fails):
+    above = document_of(name, times=2)
+    computing_fails(protocols=not LIMITS[name][3])  # where the noise goes is checked when a protocol is made
+    with pytest.raises(al.CorruptFileError, match=f"{LIMITS[name][2]}|sparsity|density"):
+        al.Protocol.from_document(above)
 
 
-@pytest.mark.parametrize("name", GROWING)
-def test_what_is_within_the_limit_is_read_and_so_is_more_without_one(name):
-    size = largest_within(name, LITTLE)
-    within, more = valid_document(name, size), valid_document(name, 2 * size)
-    assert al.Protocol.from_document(within, max_work=LITTLE).document() == within
-    assert al.Protocol.from_document(more, max_work=None).document() == more
-
-
-def test_what_has_a_formula_is_read_at_any_size():
-    for transform in (
-        al.SparseJL(input_dim=2**40, sketch_dim=2**20, sparsity=16, seed="x"),
-        al.HadamardJL(input_dim=2**28, sketch_dim=2**24, seed="x"),
-        al.Identity(input_dim=2**24),
-    ):
-        document = al.Protocol(transform, epsilon=1).document()
-        assert al.Protocol.from_document(document, max_work=LITTLE).document() == document
-
-
-@pytest.mark.parametrize("bad", [-1, 1.5, "many", True])
-def test_a_limit_is_a_whole_number(bad, path):
-    with pytest.raises(al.ParameterError, match="max_work"):
-        al.load(path, max_work=bad)
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_protocol_at_the_limit_may_be_made(name):
+    kind, sizes, _, fields = LIMITS[name]
+    assert kind(**sizes, seed="x").input_dim == sizes["input_dim"]
+    if fields:
+        kind(**sizes, seed="x").check_noise_on_input()
 
 
 @pytest.fixture
@@ -172,7 +150,7 @@ def hostile(tmp_path, monkeypatch):
 @pytest.mark.parametrize("read", [al.load, lambda path: al.load([path, path])])
 def test_a_small_sketch_file_cannot_ask_for_minutes(read, hostile, computing_fails):
     computing_fails()
-    with pytest.raises(al.CorruptFileError, match="max_work"):
+    with pytest.raises(al.CorruptFileError, match="at most"):
         read(hostile / "s.parquet")
 
 
@@ -180,7 +158,7 @@ def test_verify_says_that_such_a_file_fails(hostile, computing_fails):
     computing_fails()
     found = al.verify(hostile / "s.parquet")
     assert not found.holds
-    assert "max_work" in found.checks[0].words
+    assert "at most" in found.checks[0].words
 
 
 @pytest.mark.parametrize(
@@ -211,84 +189,15 @@ def test_no_command_does_what_such_a_file_asks_for(command, hostile, computing_f
             (hostile / name).unlink()
     result = CliRunner().invoke(main, command.split())
     assert result.exit_code == 5
-    assert "--no-work-limit" in " ".join(result.output.split())
+    assert "must be at most 2^26" in " ".join(result.output.split())
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "inspect FILE",
-        "verify FILE",
-        "card FILE",
-        "compare FILE",
-        "drift FILE FILE",
-        "card p.json",
-        "protocol show p.json",
-    ],
-)
-def test_a_command_does_more_when_told_to(command, path, monkeypatch):
-    monkeypatch.chdir(path.parent)
-    al.load(path).protocol.save("p.json")
-    limit_to = work_budget.WorkBudget.__init__
-    is_default = work_budget.DEFAULT_WORK.__eq__
-    monkeypatch.setattr(
-        work_budget.WorkBudget,
-        "__init__",
-        lambda budget, limit: limit_to(budget, 1 if is_default(limit) is True else limit),
-    )
-    given = command.replace("FILE", str(path)).split()
-    assert CliRunner().invoke(main, given).exit_code == 5
-    assert CliRunner().invoke(main, [*given, "--no-work-limit"]).exit_code == 0
-
-
-def test_protocols_of_a_file_are_within_the_limit_together(path, computing_fails):
-    transform, nothing = (
-        al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"),
-        np.zeros((1, 6), dtype=int),
-    )
-    protocols = [
-        al.Protocol(transform, epsilon=number, delta=1e-6, noise="gaussian") for number in range(1, 6)
-    ]
-    al.concat([each.release(nothing, ledger=al.NO_LEDGER) for each in protocols]).save(path)
-    assert len(al.load(path, max_work=2 * LITTLE).protocols) == 5
-    computing_fails()
-    with pytest.raises(al.CorruptFileError, match="max_work"):
-        al.load(path, max_work=LITTLE)
-
-
-def test_the_most_protocols_of_a_file_are_within_the_limit():
-    protocol = al.Protocol(
-        al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"), epsilon=1, delta=1e-6, noise="gaussian"
-    )
-    work_budget.WorkBudget().charge_protocols(protocol.transform, [protocol.document()] * 1000, "a file")
-
-
-def test_files_of_one_call_share_the_limit_and_their_transform(tmp_path):
-    """Another protocol with the same transform costs its calibration alone; another transform costs its scan."""
-    paths = [tmp_path / name for name in ("a", "b", "c")]
-    kept = al.GaussianJL(input_dim=4096, sketch_dim=256, seed="x")
-    for path, transform, epsilon in zip(
-        paths, (kept, kept, al.GaussianJL(input_dim=4096, sketch_dim=256, seed="y")), (1, 2, 2), strict=True
-    ):
+def test_files_of_one_call_share_their_transform(tmp_path):
+    """Another protocol with the same transform costs its calibration alone."""
+    paths = [tmp_path / name for name in ("a", "b")]
+    for path, epsilon in zip(paths, (1, 2), strict=True):
+        transform = al.GaussianJL(input_dim=64, sketch_dim=16, seed="x")
         protocol = al.Protocol(transform, epsilon=epsilon)
-        protocol.release(np.zeros((1, 4096), dtype=int), ledger=al.NO_LEDGER, labels=[path.name]).save(path)
-    enough = kept.scan_work + LITTLE // 10
-    first, second = al.load(paths[:2], max_work=enough).protocols
+        protocol.release(np.zeros((1, 64), dtype=int), ledger=al.NO_LEDGER, labels=[path.name]).save(path)
+    first, second = al.load(paths).protocols
     assert first.transform is second.transform
-    assert len(al.load([paths[0]] * 2, max_work=enough)) == 2
-    with pytest.raises(al.CorruptFileError, match="max_work"):
-        al.load([paths[0], paths[2]], max_work=enough)
-
-
-def test_verify_counts_the_columns_that_it_builds(path):
-    """Reading them is free: the sensitivity of this transform has a formula."""
-    enough = 210_000
-    assert len(al.load(path, max_work=enough)) == 2
-    assert not al.verify(path, max_work=enough).holds
-    assert al.verify(path, max_work=None).holds
-
-
-def test_our_own_protocols_are_not_limited(monkeypatch):
-    monkeypatch.setattr(work_budget.WorkBudget, "charge", None)
-    protocol = al.Protocol(al.GaussianJL(input_dim=64, sketch_dim=8, seed="x"), epsilon=1)
-    assert pickle.loads(pickle.dumps(protocol)) == protocol  # noqa: S301  # our own

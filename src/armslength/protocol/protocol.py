@@ -29,7 +29,6 @@ from armslength.protocol.neighbors import (
 )
 from armslength.protocol.public_lists import is_hash, list_hash, nfc
 from armslength.protocol.record import Record, checked_record
-from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
 from armslength.randomness.seeds import canonical_text
 from armslength.results import Result
 from armslength.threads import cached_attribute
@@ -435,28 +434,26 @@ class Protocol(Result):
             file.write((json.dumps(self._document, indent=1, ensure_ascii=False) + "\n").encode())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, max_work: int | None = DEFAULT_WORK) -> "Protocol":
+    def load(cls, path: str | os.PathLike[str]) -> "Protocol":
         """The protocol in a file; sensitivity and scale are computed anew.
 
         Args:
             path: The file.
-            max_work: How much work that may be, in operations of about a nanosecond; None: no limit.
         """
         check_local(path)
         data = read_limited(path, LARGEST_PROTOCOL_FILE, "a protocol")
         name = os.fspath(path)
-        (protocol,) = protocols_of([read_json(data, f"a protocol ({name})")], WorkBudget(max_work), name)
+        (protocol,) = protocols_of([read_json(data, f"a protocol ({name})")])
         return protocol
 
     @classmethod
-    def from_document(cls, document: Any, *, max_work: int | None = DEFAULT_WORK) -> "Protocol":
+    def from_document(cls, document: Any) -> "Protocol":
         """The protocol of a document; refuses unknown versions, unknown fields, and derived values that differ.
 
         Args:
             document: As `document` gives it.
-            max_work: How much work computing its sensitivity and scale may be, as for `load`.
         """
-        (protocol,) = protocols_of([document], WorkBudget(max_work), "the document")
+        (protocol,) = protocols_of([document])
         return protocol
 
 
@@ -524,8 +521,7 @@ def _checked_on_grid(on_grid: Any, resolution: Any) -> bool:
 
 def _noise_on_input(noise: str, transform: Transform) -> str:
     """The law of noise on the input, if the transform can have it there."""
-    if "input" not in transform.noise_sites:
-        raise ParameterError(f"noise_site 'input' must go with FastJL, got {transform.name}")
+    transform.check_noise_on_input()
     if noise == "laplace":
         raise ParameterError(f"noise_site 'input' must go with Gaussian noise, got {noise}")
     return "gaussian"
@@ -561,10 +557,11 @@ def check_columns(names: Sequence[str], vocabulary: str | None) -> None:
         )
 
 
-def protocols_of(documents: Sequence[Any], budget: WorkBudget, where: str) -> tuple[Protocol, ...]:
+def protocols_of(documents: Sequence[Any], known: Transform | None = None) -> tuple[Protocol, ...]:
     """The protocols of documents that must share one transform, whose matrix is scanned once for all of them.
 
-    Refuses unknown versions, unknown fields, derived values that differ, and, before anything is computed, too much work.
+    Refuses unknown versions, unknown fields and derived values that differ. Transforms limit their sizes, so that a scan takes seconds;
+    an equal one that is `known` is not scanned again.
     """
     for document in documents:
         schema.check_document(document)
@@ -572,8 +569,8 @@ def protocols_of(documents: Sequence[Any], budget: WorkBudget, where: str) -> tu
             problem = "sketches must share one space, got different transforms in one file"
             raise IncompatibleSketchesError(problem)
     try:
-        transform = budget.shared(schema.read_transform(documents[0]["transform"]))
-        budget.charge_protocols(transform, documents, where)
+        transform = schema.read_transform(documents[0]["transform"])
+        transform = known if known == transform else transform
         return tuple(_protocol_of(document, transform) for document in documents)
     except (ParameterError, ValueError, TypeError, OverflowError) as problem:
         raise CorruptFileError(f"a protocol must be valid, got: {problem}") from None

@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 
 from armslength.checks import check_local, integer, short_repr
 from armslength.errors import CorruptFileError, IncompatibleSketchesError, ParameterError
-from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
 from armslength.sketches.parquet_footer import (
     DamagedFileError,
     as_corrupt_file,
@@ -33,24 +32,23 @@ DEFAULT_LIMIT, LARGEST_LIMIT = 4 * 2**30, 2**60
 _NO_DATA = (".", "_")  # how names begin that are no data: files half written, markers of other tools
 
 
-def load(paths: Any, *, limit: int = DEFAULT_LIMIT, max_work: int | None = DEFAULT_WORK) -> Sketches:
+def load(paths: Any, *, limit: int = DEFAULT_LIMIT) -> Sketches:
     """The sketches of one file, or of several joined.
 
     Args:
         paths: A file, a folder of files (with all folders within it, sorted by path), or a list of either. In a folder,
             names that begin with "." or "_" are left out.
         limit: How many bytes a file may unpack to.
-        max_work: How much work their protocols may ask for together, in operations of about a nanosecond; None: no limit.
     """
     single = isinstance(paths, (str, os.PathLike))
     sources = [paths] if single else list(paths) if isinstance(paths, Sequence) else []
     if not sources or not all(isinstance(source, (str, os.PathLike)) for source in sources):
         raise ParameterError("paths must be a file, a folder or a list of them, got nothing of the kind")
     files = [file for source in sources for file in list_files(source)]
-    headers, budget = Headers(), WorkBudget(max_work)
+    headers = Headers()
     parts: list[Sketches] = []
     for file in files:
-        _, sketches = read_file(file, limit, headers, budget)
+        _, sketches = read_file(file, limit, headers)
         parts.append(sketches)
         try:
             check_same_space((*parts[0].protocols[:1], *sketches.protocols))
@@ -85,9 +83,7 @@ def _refuse_folder(problem: OSError) -> None:
     raise CorruptFileError(f"{problem.filename} must be readable, got: {problem.strerror}")
 
 
-def read_file(
-    path: str | os.PathLike[str], limit: int, headers: Headers, budget: WorkBudget
-) -> tuple[FileHeader, Sketches]:
+def read_file(path: str | os.PathLike[str], limit: int, headers: Headers) -> tuple[FileHeader, Sketches]:
     """The header of a file and its rows; equal headers are checked once."""
     integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
     name = os.fspath(path)
@@ -102,7 +98,8 @@ def read_file(
             schema = file.schema_arrow
             text = header_text(schema)
             if text not in headers:
-                headers[text] = read_header(text, name, budget)
+                known = next((header.protocols[0].transform for header in headers.values()), None)
+                headers[text] = read_header(text, name, known)
             header = headers[text]
             check_size(groups, check_columns(schema, header), limit)
             digests = read_digests(schema, text, [group.num_rows for group in groups])

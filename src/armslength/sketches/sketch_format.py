@@ -21,10 +21,10 @@ from armslength.checks import LONGEST_LABEL, SHOWABLE, is_showable
 from armslength.errors import CorruptFileError, UnsupportedVersionError
 from armslength.files import atomic_write, canonical_json, read_json
 from armslength.protocol.protocol import LARGEST_PROTOCOL_FILE, Protocol, protocols_of
-from armslength.protocol.work_budget import WorkBudget
 from armslength.sketches.card import check_card, release_card
 from armslength.sketches.noises import LARGEST_FACTOR, SMALLEST_FACTOR, SOURCES, UNKNOWN, Noises, Release
 from armslength.sketches.parquet_footer import DamagedFileError, RowGroup
+from armslength.transforms.transform import Transform
 
 if TYPE_CHECKING:
     from armslength.sketches.sketches import Sketches
@@ -148,8 +148,8 @@ def header_text(schema: pa.Schema) -> bytes:
     return text
 
 
-def read_header(text: bytes, path: str, budget: WorkBudget) -> FileHeader:
-    """The metadata's document, if this version can read it, and the work that its protocols ask for is in the budget."""
+def read_header(text: bytes, path: str, known: Transform | None = None) -> FileHeader:
+    """The metadata's document, if this version can read it; an equal transform that is `known` is not scanned again."""
     metadata: Any = read_json(text, path)
     if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
         raise DamagedFileError("must carry the metadata of armslength, got a foreign file")
@@ -165,7 +165,7 @@ def read_header(text: bytes, path: str, budget: WorkBudget) -> FileHeader:
         raise DamagedFileError(f"must have 1 to {_MOST_PROTOCOLS} protocols, got others")
     if set(metadata) != {"format", "version", "protocols", "sources", "card"}:
         raise DamagedFileError("must have the metadata fields of its version, got others")
-    protocols = protocols_of(documents, budget, path)
+    protocols = protocols_of(documents, known)
     _check_sources(metadata["sources"], protocols)
     releases = tuple(zip(protocols, metadata["sources"], strict=True))
     check_card(metadata["card"], releases)

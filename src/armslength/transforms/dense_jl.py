@@ -14,7 +14,6 @@ from armslength.checks import one_of
 from armslength.randomness.sampling import ACHLIOPTAS_TABLE, NORMAL_TABLE, SIGN_TABLE, SymmetricTable
 from armslength.randomness.seeds import Stream, fresh_seed
 from armslength.threads import cached_attribute
-from armslength.transforms import work_units as work
 from armslength.transforms.integer_rows import SparseRows, integer_rows
 from armslength.transforms.transform import (
     Transform,
@@ -25,7 +24,6 @@ from armslength.transforms.transform import (
 )
 
 CONSTRUCTIONS = ("dense", "sparse")
-_KEPT_ENTRIES = 1 << 28  # 256 MB of bytes stay in memory; beyond that columns are made again as needed
 _ENTRIES_AT_ONCE = 1 << 22
 
 
@@ -74,24 +72,9 @@ class IndependentEntries(Transform):
         )
         return max(l1), max(l2_squared)
 
-    @property
-    def _entry_work(self) -> int:
-        """What an entry costs to draw."""
-        return work.DRAWN_ENTRY
-
-    @property
-    def scan_work(self) -> int:
-        """Every entry is drawn and measured."""
-        return self.input_dim * self.sketch_dim * (self._entry_work + work.SCANNED_ENTRY)
-
-    def columns_work(self, count: int) -> int:
-        """All columns, where they stay in memory, or else those that are asked for."""
-        column = self._entry_work * self.sketch_dim
-        return self.input_dim * column if self._are_kept else count * (work.LONE_COLUMN + column)
-
     def columns(self, items: Any) -> Int64s:
         """The columns of A at these column numbers, k x len(items)."""
-        return self._columns_at(self.column_numbers(items)).T.astype(np.int64)
+        return self._columns[self.column_numbers(items)].T.astype(np.int64)
 
     def apply(self, X: Any, *, threads: int | None = None) -> Int64s:  # noqa: ARG002  # the BLAS has its own
         """X·Aᵀ modulo 2^64 as an n x k array: exact integers, **not private**."""
@@ -100,7 +83,7 @@ class IndependentEntries(Transform):
         if isinstance(rows, SparseRows):
             by_row = rows.matrix(0, rows.count)
             present = np.unique(by_row.indices).astype(np.int64)
-            columns = self._columns_at(present)
+            columns = self._columns[present]
             for first in range(0, len(present), self._columns_at_once):
                 part = slice(first, first + self._columns_at_once)
                 product += by_row[:, present[part]] @ columns[part].astype(np.int64)
@@ -114,36 +97,22 @@ class IndependentEntries(Transform):
 
     def _parts(self) -> Iterator[tuple[int, NDArray[np.int8]]]:
         """Runs of columns that are handled at once, each column as a row, with the number of the first."""
-        kept, step, d = self._kept_columns, self._columns_at_once, self.input_dim
-        for first in range(0, d, step):
-            last = min(first + step, d)
-            yield first, self._make_columns(first, last - first) if kept is None else kept[first:last]
+        step = self._columns_at_once
+        for first in range(0, self.input_dim, step):
+            yield first, self._columns[first : first + step]
 
     @property
     def _columns_at_once(self) -> int:
         return max(1, _ENTRIES_AT_ONCE // self.sketch_dim)
 
     @cached_attribute
-    def _kept_columns(self) -> NDArray[np.int8] | None:
-        """All columns, each as a row, where they fit in memory."""
-        return self._made_columns(np.arange(self.input_dim)) if self._are_kept else None
-
-    @property
-    def _are_kept(self) -> bool:
-        return self.input_dim * self.sketch_dim <= _KEPT_ENTRIES
-
-    def _columns_at(self, numbers: Int64s) -> NDArray[np.int8]:
-        """Columns of these numbers, each as a row."""
-        columns = self._kept_columns
-        return self._made_columns(numbers) if columns is None else columns[numbers]
-
-    def _made_columns(self, numbers: Int64s) -> NDArray[np.int8]:
-        """The same, made anew: neighbors together, up to the size of a part."""
-        ends = np.diff(numbers) != 1
-        ends[self._columns_at_once - 1 :: self._columns_at_once] = True
-        runs = np.split(numbers, np.flatnonzero(ends) + 1) if len(numbers) else []
-        parts = [self._make_columns(int(run[0]), len(run)) for run in runs]
-        return np.concatenate([np.empty((0, self.sketch_dim), dtype=np.int8), *parts])
+    def _columns(self) -> NDArray[np.int8]:
+        """All columns, each as a row."""
+        columns, step = np.empty((self.input_dim, self.sketch_dim), dtype=np.int8), self._columns_at_once
+        for first in range(0, self.input_dim, step):
+            part = columns[first : first + step]
+            part[:] = self._make_columns(first, len(part))
+        return columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,15 +162,6 @@ class SignJL(IndependentEntries):
     def column_norms(self) -> tuple[int, int]:
         """(Δ₁, Δ₂²): both are k if dense, else by a scan of all columns."""
         return (self.sketch_dim,) * 2 if self.construction == "dense" else super().column_norms
-
-    @property
-    def _entry_work(self) -> int:
-        return work.DRAWN_SIGN if self.construction == "dense" else super()._entry_work
-
-    @property
-    def scan_work(self) -> int:
-        """None if dense, else that of every entry."""
-        return 0 if self.construction == "dense" else super().scan_work
 
     def _make_columns(self, first: int, count: int) -> NDArray[np.int8]:
         if self.construction == "sparse":

@@ -19,19 +19,19 @@ from armslength.laws import Cumulants
 from armslength.randomness.sampling import SymmetricTable, sparse_normal_table, uniform_sample
 from armslength.randomness.seeds import Stream, fresh_seed
 from armslength.threads import available_threads, cached_attribute, for_blocks
-from armslength.transforms import work_units as work
 from armslength.transforms.integer_rows import Rows, integer_rows
 from armslength.transforms.transform import ProductCoefficients, Transform, check_dense_size, set_checked
 
-LARGEST_PADDED_DIM = 2**28  # a padded row of int64 is 2 GB
+LARGEST_PADDED_DIM = 2**27  # a padded row of int64 is 1 GB
+LARGEST_SAMPLE = 2**21  # sampled rows, which take two seconds to draw
 LARGEST_SCANNED_DIM = 2**25  # five such rows are held when a matrix is scanned: 1.3 GB
 _STEP_ENTRIES = 1 << 17  # of H·D·x that a thread holds at a time: 1 MB stays in its cache
 DEFAULT_ENTRIES_PER_ROW = 48  # ln²(1/β) at β = 1e-3, the paper's q·d
 _WORDS_AT_ONCE = 1 << 20
 _SCANNED_BYTES = 1 << 30  # what threads may hold together while they scan, if it is not a single one
 _NOISED_ENTRIES = 1 << 21  # of H·D·x that get noise at a time
-_WALSH_STEP = 7  # tenths of a unit of work, for each entry and doubling
 LARGEST_PUBLISHED = 2**25  # entries of P that are not zero; 80 bytes each while P is made
+_LARGEST_GRAM, _LARGEST_GRAM_DIM = 2**29, 2**12  # products of entries in P·Pᵀ, and its size: a few seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +105,7 @@ class HadamardJL(HadamardStep):
     name: ClassVar[str] = "HadamardJL"
 
     def __post_init__(self) -> None:
-        set_checked(self, largest_input=LARGEST_PADDED_DIM)
+        set_checked(self, largest_input=LARGEST_PADDED_DIM, largest_sketch=LARGEST_SAMPLE)
         if self.sketch_dim > self.padded_dim:
             raise ParameterError(
                 f"sketch_dim must be at most {self.padded_dim} (input_dim padded to a power of two), "
@@ -127,11 +127,6 @@ class HadamardJL(HadamardStep):
         """Rows of H that are not in the sample, where those are the fewer."""
         others = self.padded_dim - self.sketch_dim
         return others if others < self.sketch_dim else None
-
-    def columns_work(self, count: int) -> int:
-        """The sampled rows and the signs, then each entry."""
-        k = self.sketch_dim
-        return work.SAMPLED_ROW * k + work.SIGN * self.input_dim + work.HADAMARD_ENTRY * k * count
 
     @property
     def variance_coefficients(self) -> tuple[float, float]:
@@ -173,7 +168,6 @@ class FastJL(HadamardStep):
     """
 
     name: ClassVar[str] = "FastJL"
-    noise_sites: ClassVar[tuple[str, ...]] = ("output", "input")
 
     density: float = None  # type: ignore[assignment]  # None is replaced by the default below
 
@@ -186,6 +180,10 @@ class FastJL(HadamardStep):
         density = number("density", share, above=0.0, at_most=1.0)
         # ⌈q·2^32⌉ / 2^32: every step is exact in float64
         object.__setattr__(self, "density", math.ceil(density * 2**32) / 2**32)
+        if self.density * self.padded_dim * self.sketch_dim > LARGEST_PUBLISHED:
+            raise ParameterError(
+                f"density·input_dim·sketch_dim must be at most 2^25 for FastJL, got {self.density:g} x {self.padded_dim} x {self.sketch_dim}"
+            )
 
     @property
     def _table(self) -> SymmetricTable:
@@ -223,39 +221,6 @@ class FastJL(HadamardStep):
     def sensitivity_squared(self, site: str) -> int:
         """On the input d': H·D stretches every vector by √d' exactly."""
         return self.padded_dim if site == "input" else super().sensitivity_squared(site)
-
-    @property
-    def scan_work(self) -> int:
-        """P, and the Hadamard transform of each of its rows."""
-        size = self.sketch_dim * self.padded_dim
-        return self._published_work + size * (2 + _WALSH_STEP * (self.padded_dim.bit_length() - 1) // 10)
-
-    @property
-    def traces_work(self) -> int:
-        """What `gram_traces` cost to compute: P, its Gram matrix, and the square of that."""
-        return self._published_work + self._gram_work + work.dense_gram_work(self.sketch_dim, self.sketch_dim)
-
-    def columns_work(self, count: int) -> int:
-        """P and the signs; then, for each column, Hadamard entries and their product with P."""
-        stored = self._stored_entries
-        column = stored + 4 * min(stored, self.padded_dim) + 5 * self.sketch_dim
-        return self._published_work + work.STORED_ENTRY * stored + work.SIGN * self.input_dim + count * column
-
-    @property
-    def _stored_entries(self) -> int:
-        """How many entries of P are not zero, on average over seeds."""
-        return math.ceil(self.density * self.padded_dim * self.sketch_dim)
-
-    @property
-    def _published_work(self) -> int:
-        return work.DRAWN_ENTRY * self.sketch_dim * self.padded_dim + work.STORED_ENTRY * self._stored_entries
-
-    @property
-    def _gram_work(self) -> int:
-        """The products of entries in one column of P."""
-        products = self._stored_entries * (1 + math.ceil(self.density * self.sketch_dim))
-        k = self.sketch_dim
-        return work.FULL_PRODUCT * products + work.GRAM_ENTRY * k**2 + work.SIGN * self.padded_dim
 
     @property
     def variance_coefficients(self) -> tuple[float, float]:
@@ -309,6 +274,15 @@ class FastJL(HadamardStep):
         own = norms + own_variance
         return ProductCoefficients(norms, inner, own, own, inner + own_variance, g / k + own_variance)
 
+    def check_noise_on_input(self) -> None:
+        """Refuses a P whose Gram matrix, which error bars of noise on the input need, would take more than seconds."""
+        k, entries = self.sketch_dim, self.density * self.padded_dim * self.sketch_dim
+        if k > _LARGEST_GRAM_DIM or entries * (1 + self.density * k) > _LARGEST_GRAM:
+            raise ParameterError(
+                f"sketch_dim must be at most {_LARGEST_GRAM_DIM} for noise on the input, and density smaller for a large matrix, "
+                f"got {k} and {self.density:g}; noise_site='output' has no such limit"
+            )
+
     @cached_attribute
     def gram_traces(self) -> tuple[float, float, float]:
         """tr((PPᵀ)²), tr((PPᵀ)³) and Σ(PᵀP)ⱼⱼ² of the published P: what noise on the input becomes."""
@@ -317,12 +291,6 @@ class FastJL(HadamardStep):
         squared = gram @ gram
         norms = np.asarray((by_row.multiply(by_row)).sum(axis=0)).ravel()
         return float((gram * gram).sum()), float((squared * gram).sum()), float((norms**2).sum())
-
-    def setup_operations(self, site: str) -> dict[str, int]:
-        """For noise on the input also the traces of P."""
-        if site == "input":
-            return {"scan": self.scan_work, "traces": self.traces_work}
-        return super().setup_operations(site)
 
     def columns(self, items: Any) -> NDArray[np.int64]:
         """The columns of A at these column numbers, k x len(items)."""
@@ -367,11 +335,6 @@ class FastJL(HadamardStep):
     def _published(self) -> sparse.csr_array:
         """P, k x d', by rows: the matrix that all parties publish and share."""
         k = self.sketch_dim
-        # A protocol of a few bytes may ask for any density.
-        if self.density * self.padded_dim * k > LARGEST_PUBLISHED:
-            raise ParameterError(
-                f"density·input_dim·sketch_dim must be at most 2^25 for FastJL, got {self.density:g} x {self.padded_dim} x {k}"
-            )
         stream, table = Stream(self.seed, "FastJL entries"), self._table
         step = max(1, _WORDS_AT_ONCE // k)
         rows, columns, values = [], [], []

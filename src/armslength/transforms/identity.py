@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from armslength._numba import Integers, Words
-from armslength.transforms import work_units as work
 from armslength.transforms.integer_rows import Rows
 from armslength.transforms.transform import (
     LARGEST_SKETCH_DIM,
@@ -52,10 +51,6 @@ class Identity(Transform):
     def error_moments(self) -> ErrorMoments:
         """There is no error."""
         return ErrorMoments(0.0, 0.0, 0.0)
-
-    def columns_work(self, count: int) -> int:
-        """One entry for each column."""
-        return work.STORED_ENTRY * count
 
     def signed_rows(self, items: Any) -> Integers:
         """The column numbers, n x 1: column j has its one entry in row j."""

@@ -16,7 +16,6 @@ from armslength.randomness.hashing import hash_coefficients, hash_value, item_wo
 from armslength.randomness.sampling import uniform_permutation
 from armslength.randomness.seeds import fresh_seed
 from armslength.threads import cached_attribute, for_blocks, for_runs
-from armslength.transforms import work_units as work
 from armslength.transforms.integer_rows import DenseRows, SparseRows, integer_rows, transpose
 from armslength.transforms.transform import ErrorMoments, Transform, set_checked
 
@@ -31,7 +30,8 @@ _FEW_ROWS = 8
 _SIGNS_NEEDED = 8  # T⁴ has eight signs
 _LONG_SKETCH = 1 << 14  # the sums of sixteen rows: 2 MB
 _LISTED_ENTRIES = 1 << 24
-LARGEST_DEALT = 2**31  # entries of 4 bytes: a permutation has no shorter form
+LARGEST_DEALT = 2**26  # entries of 4 bytes: a permutation has no shorter form, and takes seconds to deal
+LARGEST_SPARSITY, _LARGEST_INDEPENDENCE = 2**12, 64
 _KEPT_ENTRIES = 1 << 26  # 256 MB of columns stay in memory; beyond that they are made again as needed
 
 
@@ -67,10 +67,12 @@ class SparseJL(Transform):
         set_checked(
             self,
             construction=one_of("construction", self.construction, CONSTRUCTIONS),
-            independence=integer("independence", self.independence, at_least=4, at_most=256),
+            independence=integer(
+                "independence", self.independence, at_least=4, at_most=_LARGEST_INDEPENDENCE
+            ),
         )
         k = self.sketch_dim
-        s = integer("sparsity", self.sparsity, at_least=1, at_most=k)
+        s = integer("sparsity", self.sparsity, at_least=1, at_most=min(k, LARGEST_SPARSITY))
         object.__setattr__(self, "sparsity", s)
         if self.construction != "graph" and k % s:
             divisor = max(n for n in range(1, s + 1) if k % n == 0)
@@ -84,7 +86,7 @@ class SparseJL(Transform):
                 )
             if self.input_dim * s > LARGEST_DEALT:
                 raise ParameterError(
-                    'input_dim·sparsity must be at most 2^31 for "balanced", got more; try "block"'
+                    'input_dim·sparsity must be at most 2^26 for "balanced", got more; try "block"'
                 )
 
     @property
@@ -113,13 +115,6 @@ class SparseJL(Transform):
     def column_norms(self) -> tuple[int, int]:
         """Δ₁ = Δ₂² = s, of every column."""
         return self.sparsity, self.sparsity
-
-    def columns_work(self, count: int) -> int:
-        """The hash functions and, for "balanced", the permutations; then s hash values for each column."""
-        s, t, is_balanced = self.sparsity, self.independence, self.construction == "balanced"
-        permutations = work.DEALT_ENTRY * s * self._fixed_input_dim() if is_balanced else 0
-        functions = s * (work.HASH_FUNCTION + work.HASH_COEFFICIENT * t)
-        return functions + permutations + count * s * (work.HASH_STEP * t + work.SPARSE_ENTRY)
 
     @property
     def variance_coefficients(self) -> tuple[float, float]:

@@ -21,7 +21,7 @@ from armslength.transforms.integer_rows import Rows, integer_rows, plain_array
 
 LARGEST_INPUT_DIM = 2**40
 LARGEST_SKETCH_DIM = 2**24
-LARGEST_DENSE = 2**34
+LARGEST_DENSE = 2**26  # entries, which take a few seconds to draw and measure
 _LARGEST_NORM = 1e150
 _BLOCK_ENTRIES = 1 << 20  # 8 MB of int64: what one thread works on at a time
 _FLOAT_COLUMNS = 1 << 16
@@ -58,7 +58,6 @@ class Transform(ABC):
 
     name: ClassVar[str]
     open_vocabulary: ClassVar[bool] = False  # whether input_dim may be None
-    noise_sites: ClassVar[tuple[str, ...]] = ("output",)
     cheap_per_event: ClassVar[bool] = False  # whether events need not be counted before they are projected
     projects: ClassVar[bool] = True  # whether it is more than a copy
     input_dim: int | None  # d, the coordinates of the input; None for an open vocabulary
@@ -155,11 +154,15 @@ class Transform(ABC):
         self, X: Any, add_noise: Callable[[NDArray[np.int64]], None], site: str, *, threads: int | None = None
     ) -> NDArray[np.int64]:
         """X·Aᵀ modulo 2^64 with noise at that site; `add_noise` adds an independent draw to every entry of an array."""
-        if site not in self.noise_sites:
-            raise ParameterError(f"noise_site must be one of {self.noise_sites} for {self.name}, got {site}")
+        if site != "output":
+            self.check_noise_on_input()
         product = self.apply(X, threads=threads)
         add_noise(product)
         return product
+
+    def check_noise_on_input(self) -> None:
+        """Refuses noise on the input, which FastJL alone can have."""
+        raise ParameterError(f"noise_site 'input' must go with FastJL, got {self.name}")
 
     def multiply_floats(self, X: Any) -> Any:
         """X·Aᵀ in float64 as a new n x k array, **not private**, for n x d floats, dense or sparse by rows."""
@@ -297,19 +300,6 @@ class Transform(ABC):
         """Bounds that hold for every z; None where no proof is at hand."""
         return None
 
-    @property
-    def scan_work(self) -> int:
-        """What the two sensitivities cost to compute, in units of work; 0 where there is a formula."""
-        return 0
-
-    @abstractmethod
-    def columns_work(self, count: int) -> int:
-        """What that many columns cost to make, with all that is made once for them."""
-
-    def setup_operations(self, site: str) -> dict[str, int]:  # noqa: ARG002  # the same
-        """What a protocol must compute of its matrix, in units of work, by what it is; each is computed once."""
-        return {"scan": self.scan_work}
-
 
 def _float_product(X: Any, columns: Any) -> NDArray[np.float64]:
     """X·columns in float64; of dense rows some at a time, which SciPy copies."""
@@ -322,11 +312,17 @@ def _float_product(X: Any, columns: Any) -> NDArray[np.float64]:
     return product
 
 
-def set_checked(transform: Transform, *, largest_input: int = LARGEST_INPUT_DIM, **others: Any) -> None:
+def set_checked(
+    transform: Transform,
+    *,
+    largest_input: int = LARGEST_INPUT_DIM,
+    largest_sketch: int = LARGEST_SKETCH_DIM,
+    **others: Any,
+) -> None:
     """Replaces the sizes and the seed of a frozen transform by checked ones, and other fields by these values."""
     if transform.input_dim is not None or not transform.open_vocabulary:
         others["input_dim"] = checked_input_dim(transform.input_dim, largest_input)
-    others["sketch_dim"] = integer("sketch_dim", transform.sketch_dim, at_least=1, at_most=LARGEST_SKETCH_DIM)
+    others["sketch_dim"] = integer("sketch_dim", transform.sketch_dim, at_least=1, at_most=largest_sketch)
     others["seed"] = checked_seed(transform.seed)  # type: ignore[attr-defined]  # those that are random have one
     for name, value in others.items():
         object.__setattr__(transform, name, value)
@@ -338,10 +334,10 @@ def checked_input_dim(value: Any, at_most: int = LARGEST_INPUT_DIM) -> int:
 
 
 def check_dense_size(input_dim: int, sketch_dim: int) -> None:
-    """Refuses dense matrices whose scan would take more than minutes."""
+    """Refuses dense matrices whose scan would take more than seconds."""
     if input_dim * sketch_dim > LARGEST_DENSE:
         raise ParameterError(
-            f"input_dim·sketch_dim must be at most 2^34 for a dense matrix, got {input_dim} x {sketch_dim}; try SparseJL"
+            f"input_dim·sketch_dim must be at most 2^26 for a dense matrix, got {input_dim} x {sketch_dim}; try SparseJL"
         )
 
 

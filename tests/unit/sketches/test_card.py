@@ -10,7 +10,6 @@ import pytest
 
 import armslength as al
 from armslength.files import canonical_json
-from armslength.protocol.work_budget import WorkBudget
 from armslength.sketches.card import check_card, guarantee_in_words, officer_page, release_card, release_facts
 from armslength.sketches.sketch_file import read_file
 from exact_laws import pmf
@@ -187,7 +186,7 @@ def test_a_delta_that_is_not_spent_is_no_weakness():
 def test_a_card_does_not_depend_on_the_data(tmp_path):
     def card_of(counts):
         LAPLACE.release(counts, labels=["a", "b"], ledger=al.NO_LEDGER).save(tmp_path / "s.parquet")
-        header, _ = read_file(tmp_path / "s.parquet", 10**9, {}, WorkBudget())
+        header, _ = read_file(tmp_path / "s.parquet", 10**9, {})
         return header.card
 
     first = card_of(np.zeros((2, 100), dtype=int))

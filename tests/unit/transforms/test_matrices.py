@@ -157,7 +157,6 @@ def test_parts_make_the_same_matrices_as_the_whole(monkeypatch):
     monkeypatch.setattr(hadamard_jl, "_WORDS_AT_ONCE", 40)
     monkeypatch.setattr(sampling, "_WORDS_AT_ONCE", 7)
     monkeypatch.setattr(dense_jl, "_ENTRIES_AT_ONCE", 30)
-    monkeypatch.setattr(dense_jl, "_KEPT_ENTRIES", 0)
     monkeypatch.setattr(sparse_jl, "_COLUMNS_AT_ONCE", 5)
     for build, specified in CASES.values():
         transform, expected = build(), np.array(specified())
@@ -173,11 +172,3 @@ def test_a_fast_transform_whose_squares_could_overflow_is_refused(monkeypatch):
     monkeypatch.setitem(transform.__dict__, "_published", published)
     with pytest.raises(al.ParameterError, match="smaller density"):
         transform.l2_sensitivity_squared  # noqa: B018  # the access is the test
-
-
-def test_dense_transforms_too_large_to_keep_make_columns_as_they_need_them():
-    transform = al.SignJL(input_dim=2**21, sketch_dim=256, seed="x")
-    assert transform._kept_columns is None
-    x = np.zeros((1, 2**21), dtype=np.int8)
-    x[0, [1, 2**21 - 1]] = [5, -7]
-    assert np.array_equal(transform.apply(x)[0], transform.columns([1, 2**21 - 1]) @ [5, -7])
