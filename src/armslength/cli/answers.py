@@ -391,7 +391,7 @@ def drift(before: str, after: str, output_format: str, **options: Any) -> None:
 
     The second release cost its own ε. Comparing the two costs nothing.
     """
-    first, second = open_sides((before,), (after,))
+    first, second = open_sides((before,), (after,), is_matched=True)
     result = al.drift(first.all_rows(), second.all_rows(), **options)
     missing = (("before", result.only_before), ("after", result.only_after))
     only = [f"only {when}: {', '.join(labels)}" for when, labels in missing if labels]

@@ -214,7 +214,10 @@ def work_limit() -> dict[str, Any]:
 
 
 def open_sides(
-    *sides: tuple[str, ...], at_least: int = 1, labels: Sequence[str] | None = None
+    *sides: tuple[str, ...],
+    at_least: int = 1,
+    labels: Sequence[str] | None = None,
+    is_matched: bool = False,
 ) -> "list[al.Collection]":
     """The rows of each side that --only and --exclude leave, at least so many of the first, and in each side every label once.
 
@@ -224,6 +227,7 @@ def open_sides(
         sides: Files and folders.
         at_least: How many rows the first side must have; the others must have one.
         labels: The only labels that are needed; None: all.
+        is_matched: Whether a label that is left out of one side is left out of all.
     """
     only, exclude = context_value("only"), context_value("exclude") or []
     named = [*(only or ()), *exclude, *(labels or ())]
@@ -243,6 +247,9 @@ def open_sides(
 
     collections, found = open_fitting(*map(list, sides), at_least=at_least, keep=keep, **work_limit())
     echo_notes(*listed(found))
+    left_out = {label for misfit in found if not misfit.is_comparable for label in misfit.labels}
+    if is_matched and left_out:
+        collections = [side.where(lambda label: label not in left_out) for side in collections]
     for collection in collections:
         repeated = repeated_label([file.source for file in collection.files], keep)
         if repeated:

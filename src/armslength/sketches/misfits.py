@@ -25,12 +25,14 @@ class Source:
         rows: How many rows there are.
         labels: Gives the labels of the rows; called only if they have to be named.
         file: The file that they are from; empty for rows in memory.
+        is_asked: Whether the question is about any of them; if not, they only tell what is usual where others are undecided.
     """
 
     protocols: tuple[Protocol, ...]
     rows: int
     labels: Callable[[], Iterable[str]]
     file: str = ""
+    is_asked: bool = True
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,9 @@ class Misfit:
 
     @property
     def _reason(self) -> str:
-        whose, verb = "its" if len(self.labels) == 1 else "their", "s" * (len(self.fields) == 1)
-        return f"{whose} {_joined(self.fields)} differ{verb}"
+        whose = "its" if len(self.labels) == 1 else "their"
+        is_one = len(self.fields) == 1 and (self.fields[0] == "radius" or not self.fields[0].endswith("s"))
+        return f"{whose} {_joined(self.fields)} differ{'s' * is_one}"
 
     @property
     def problem(self) -> str:
@@ -73,27 +76,36 @@ class Misfit:
 
 def misfits(sources: Sequence[Source]) -> list[Misfit]:
     """The sources whose settings differ from those of most rows. What cannot be compared is named by what keeps it from that alone."""
-    by_space: dict[str, float] = {}
-    for source in sources:
-        space = source.protocols[0].space
-        by_space[space] = by_space.get(space, 0) + source.rows
-    space = max(by_space, key=by_space.__getitem__)  # the first of equals
-    by_protocol: dict[Protocol, float] = {}
-    for source in sources:
-        if source.protocols[0].space == space:
-            for protocol in source.protocols:
-                by_protocol[protocol] = by_protocol.get(protocol, 0) + source.rows / len(source.protocols)
-    usual = max(by_protocol, key=by_protocol.__getitem__)
+    spaces = [source.protocols[0].space for source in sources]
+    space = _usual((space, source, 1) for space, source in zip(spaces, sources, strict=True))
+    usual: Protocol = _usual(
+        (protocol, source, 1 / len(source.protocols))
+        for other, source in zip(spaces, sources, strict=True)
+        if other == space
+        for protocol in source.protocols
+    )
     found = []
     for number, source in enumerate(sources):
+        if not source.is_asked:
+            continue
         fields = dict.fromkeys(
             name for other in source.protocols for name in differing_settings(usual, other)
         )
         if fields:
-            is_comparable = source.protocols[0].space == space
+            is_comparable = spaces[number] == space
             labels = tuple(dict.fromkeys(source.labels()))
             found.append(Misfit(number, labels, source.file, tuple(fields), is_comparable))
     return found
+
+
+def _usual(values: Iterable[tuple[Any, Source, float]]) -> Any:
+    """The value that most rows have, by those that are asked about and then by all: of (value, rows that have it, share of them)."""
+    weights: dict[Any, tuple[float, float]] = {}
+    for value, source, share in values:
+        asked, every = weights.get(value, (0.0, 0.0))
+        rows = share * source.rows
+        weights[value] = asked + rows * source.is_asked, every + rows
+    return max(weights, key=weights.__getitem__)  # the first of equals
 
 
 def check_all_fit(sources: Sequence[Source]) -> None:

@@ -5,7 +5,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -461,12 +460,13 @@ def open_fitting(
         max_work: As for `open_collection`, of each source.
     """
     sides = [_opened(source, limit, max_work) for source in sources]
+    parts = [file.source for side in sides for file in side]
     if keep is not None:
-        sides = [[file for file in side if any(map(keep, file.labels()))] for side in sides]
-    found = misfits([file.source for side in sides for file in side])
+        parts = [replace(part, is_asked=any(map(keep, part.labels()))) for part in parts]
+    found = misfits(parts)
     left_out = {misfit.source for misfit in found if not misfit.is_comparable}
-    numbers = count()
-    fitting = [[file for file in side if next(numbers) not in left_out] for side in sides]
+    fits = iter(part.is_asked and number not in left_out for number, part in enumerate(parts))
+    fitting = [[file for file in side if next(fits)] for side in sides]
     collections = []
     for number, files in enumerate(fitting):
         needed = 1 if number else at_least

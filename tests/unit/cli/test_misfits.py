@@ -1,6 +1,7 @@
 """Files that do not fit the others: every command names them in the same way, and they cost only their own answers."""
 
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -70,8 +71,10 @@ def replace_lake(study, field):
 
 @pytest.mark.parametrize("field", ODD)
 def test_every_command_names_the_file_the_label_and_the_field(study, field):
+    shutil.copytree(study, "before")
     replace_lake(study, field)
-    words = f"armslength: lake (study/lake.parquet){' left out' * (field == 'seed')}: its {field} differs"
+    differs = "margins differ" if field == "margins" else f"{field} differs"
+    words = f"armslength: lake (study/lake.parquet){' left out' * (field == 'seed')}: its {differs}"
     files = [f"study/{name}.parquet" for name in NAMES]
     for command, more in COMMANDS.items():
         for named in (["study"], files):
@@ -79,13 +82,10 @@ def test_every_command_names_the_file_the_label_and_the_field(study, field):
             assert done.exit_code == 0, done.output
             assert next(line for line in done.stderr.splitlines() if "lake" in line) == words, command
             assert done.stderr.count("study/lake.parquet") == 1
-    for left, right in (("study", "study"), ("study", "study/lake.parquet")):
-        done = run("drift", left, right, "--partial")
-        if field == "seed" and right != "study":
-            assert done.exit_code == 5
-            assert "its seed differs" in done.output
-        else:
-            assert words in done.stderr
+    done = run("drift", "before", "study")
+    assert done.exit_code == 0, done.output
+    assert done.stderr == f"{words}\n"
+    assert ("lake" in done.stdout) == (field != "seed")
     # Those that were not asked about are not named.
     done = run("alike", "study", "--left", "north", "--right", FAR, "--within", 1)
     assert (done.exit_code, done.stderr) == (0, "")
@@ -93,7 +93,7 @@ def test_every_command_names_the_file_the_label_and_the_field(study, field):
         done = run(command, "study", "--exclude", "lake", *COMMANDS[command])
         assert (done.exit_code, done.stderr) == (0, "")
     done = run("verify", "study")
-    assert f"its {field} differs" in done.stderr
+    assert f"its {differs}" in done.stderr
     assert "lake (study/lake.parquet)" in done.stderr
 
 
@@ -126,9 +126,24 @@ def test_other_seeds_are_an_error_in_python_and_where_nothing_is_left_to_compare
     done = run("compare", "study/north.parquet", "study/lake.parquet")
     assert done.exit_code == 5
     assert "lake (study/lake.parquet) cannot be compared with the others: its seed differs" in done.output
-    done = run("alike", "study", "--left", "lake", "--right", "north", "--within", 1)
-    assert done.exit_code == 5
-    assert "its seed differs" in done.output
+    for sides in (("--left", "lake", "--right", "north"), ("--left", "north", "--right", "lake")):
+        done = run("alike", "study", *sides, "--within", 1)
+        assert done.exit_code == 5
+        assert "lake (study/lake.parquet) cannot be compared with the others: its seed differs" in done.output
+    assert run("drift", "study", "study/lake.parquet", "--partial").exit_code == 5
+
+
+def test_what_is_asked_about_decides_what_is_usual(study):
+    for name in ("lake", "bay"):
+        released(ODD["seed"], name, SHARES[4]).save(study / f"{name}.parquet")
+    done = run("compare", "study", "--only", "lake,bay")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert (
+        run("compare", "study", "--only", "lake,bay,north,hill,glen").stderr.count(
+            " left out: its seed differs"
+        )
+        == 2
+    )
 
 
 def test_the_odd_one_out_is_named_and_not_those_after_it(study):
