@@ -16,10 +16,10 @@ from armslength.privacy.calibration import is_private_enough
 from armslength.privacy.exact_numbers import decimal_text
 from armslength.protocol.neighbors import gaussian_sensitivity_squared, margin_sensitivity
 from armslength.protocol.protocol import Protocol
-from armslength.protocol.schema import differences
 from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
 from armslength.results import Result
 from armslength.sketches.card import release_card
+from armslength.sketches.misfits import all_differing_settings
 from armslength.sketches.plausibility import implausible, tested_rows
 from armslength.sketches.sketch_file import DEFAULT_LIMIT, Collection, SketchFile
 from armslength.sketches.sketch_format import margin_width
@@ -176,9 +176,7 @@ def _check_agreement(sketches: Sketches, protocol: Protocol | None) -> Check:
         return Check("agreement", NOT_CHECKED, words)
     if sketches.protocols == (protocol,):
         return Check("agreement", HOLDS, f"every row names the protocol {protocol.fingerprint}")
-    expected = protocol.document()
-    documents = [other.document() for other in sketches.protocols]
-    differing = {name for document in documents for name in differences(expected, document)}
+    differing = {name for other in sketches.protocols for name in all_differing_settings(protocol, other)}
     words = f"rows name another protocol: different {', '.join(sorted(differing))}"
     return Check("agreement", FAILS, words)
 
