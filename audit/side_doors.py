@@ -30,7 +30,7 @@ def audit(quick: bool) -> Section:
             "The command releases two tables under the same public settings, each in its own folder. Everything visible is "
             "compared: exit codes, standard output and error, warnings and logs, names and modes of files, files left in the "
             "temporary folder, rows and labels, the types, encodings and metadata of the sketch file, its card, the digests it "
-            "has, `inspect`, every row of the ledger, its listing and its size. Every release must succeed: two equal failures "
+            "has, `show`, every row of the ledger, its listing and its size. Every release must succeed: two equal failures "
             "count as a difference. Times, noise ids, noisy values and their digests are excluded; a separate test shows that "
             "noise ids are random bytes. The size of a sketch file depends on its noisy values, because small integers take fewer "
             "bits. To show that it depends on nothing else, each file is written again from its loaded contents, and all bytes "

@@ -19,9 +19,9 @@ from audit.fuzzing.verdicts import Finding, Target
 from audit.fuzzing.workspace import LIMIT, folder
 
 _VERBS = (
-    ("inspect",),
-    ("inspect", "--format", "json"),
-    ("inspect", "--format", "csv"),
+    ("show",),
+    ("show", "--format", "json"),
+    ("show", "--format", "csv"),
     ("compare",),
     ("compare", "--format", "json"),
     ("nearest",),

@@ -5,8 +5,8 @@ import json
 import armslength as al
 from audit.fuzzing.mutate import change_json, change_text
 from audit.fuzzing.verdicts import Finding, Target
-from audit.fuzzing.workspace import WORK, written
-from costly import GROWING, costly_document, largest_of_all, largest_within, valid_document
+from audit.fuzzing.workspace import small_matrices, written
+from costly import LIMITS, document_of
 
 
 def _seeds() -> list[bytes]:
@@ -36,20 +36,18 @@ def _seeds() -> list[bytes]:
         ),
     ]
     documents = [protocol.document() for protocol in protocols]
-    documents += [valid_document(name, largest_within(name, WORK)) for name in GROWING]
     return [json.dumps(document).encode() for document in documents]
 
 
 def _costly() -> list[bytes]:
-    """The smallest protocols that ask for too much, and the largest that there can be."""
-    documents = [costly_document(name, 2 * largest_within(name, WORK)) for name in GROWING]
-    documents += [costly_document(name, largest_of_all(name)) for name in GROWING]
-    return [json.dumps(document).encode() for document in documents]
+    """Protocols of the largest sizes, and of larger ones."""
+    return [json.dumps(document_of(name, times=times)).encode() for name in LIMITS for times in (1, 2)]
 
 
 def _read(data: bytes) -> str:
-    protocol = al.Protocol.load(written("protocol.json", data), max_work=WORK)
-    again = al.Protocol.from_document(json.loads(json.dumps(protocol.document())), max_work=WORK)
+    with small_matrices():
+        protocol = al.Protocol.load(written("protocol.json", data))
+        again = al.Protocol.from_document(json.loads(json.dumps(protocol.document())))
     if again != protocol or again.fingerprint != protocol.fingerprint:
         raise Finding("a protocol that was accepted is another one when it is read again")
     if not protocol.law.scale > 0:

@@ -16,7 +16,6 @@ from armslength.progress import progress
 from audit.fuzzing.targets import TARGETS
 from audit.fuzzing.verdicts import GROUPS, SLOWEST, Target, reached
 from audit.fuzzing.worker import MOST_RESIDENT
-from audit.fuzzing.workspace import WORK
 from audit.sections import Check, Section
 
 _WANTED = 10**6  # executions, of all targets of the groups together
@@ -171,7 +170,7 @@ def _words(found: list[tuple[Target, dict[str, Any]]], promised: int, total: int
         f"Each target runs in its own process with at most {MOST_RESIDENT} MB of memory and {SLOWEST} s per input. A crash, "
         "any warning, any exception but ours, and any message of ours that is not one printable line counts as a finding. "
         "Accepted input is written and read again and must be the same. A release that a hostile ledger allows must have its "
-        f"line. Protocols may ask for {WORK:,} operations here, and compositions of the same ledger lines are cached, so that "
+        "line. Matrices are limited to small sizes here, and compositions of the same ledger lines are cached, so that "
         "one input takes milliseconds. Outcomes: " + ", ".join(kinds) + "."
     )
 

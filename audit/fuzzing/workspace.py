@@ -3,18 +3,28 @@
 import atexit
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from fractions import Fraction
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from armslength.ledger import budgets
 from armslength.privacy import composition
 from armslength.privacy.composition import Guarantee, Loss, compose
+from armslength.transforms import hadamard_jl, sparse_jl, transform
 
 LIMIT = 2**24  # bytes that a file may unpack to
-WORK = 10**7  # that protocols may ask for: about ten milliseconds
+# The largest matrices here, so that one takes milliseconds; files from elsewhere may ask for seconds.
+_SIZES: tuple[tuple[Any, str, int], ...] = (
+    (transform, "LARGEST_DENSE", 2**16),
+    (hadamard_jl, "LARGEST_PADDED_DIM", 2**16),
+    (hadamard_jl, "LARGEST_SAMPLE", 2**12),
+    (sparse_jl, "LARGEST_DEALT", 2**16),
+    (sparse_jl, "LARGEST_SPARSITY", 2**6),
+)
 
 
 @cache
@@ -30,6 +40,15 @@ def written(name: str, data: bytes) -> Path:
     path = folder() / name
     path.write_bytes(data)
     return path
+
+
+@contextmanager
+def small_matrices() -> Iterator[None]:
+    """Inside, transforms are limited to sizes that take milliseconds."""
+    with ExitStack() as stack:
+        for module, name, value in _SIZES:
+            stack.enter_context(mock.patch.object(module, name, value))
+        yield
 
 
 def remember_compositions() -> None:

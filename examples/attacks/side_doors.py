@@ -130,7 +130,7 @@ def _doors_of_the_file(file: Path) -> dict[str, str]:
             **doors,
             "rows and labels": str(al.load(file).labels),
             _AGAIN: _made_again(file),
-            "armslength inspect": _without_totals(_run("inspect", str(file), "--format", "json").stdout),
+            "armslength show": _without_totals(_run("show", str(file), "--format", "json").stdout),
         }
     except al.ArmslengthError as refused:
         return {**doors, _AGAIN: f"it is refused: {refused}"}

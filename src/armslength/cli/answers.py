@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import armslength as al
+from armslength.answers.explain import explainable
 from armslength.cli.explain import echo_against_others
 from armslength.cli.options import (
     BEYOND_CHANCE,
     BY,
     FORMAT,
     LEVEL,
-    NO_WORK_LIMIT,
     LocalPath,
     answer_options,
     check_new_file,
@@ -24,9 +24,9 @@ from armslength.cli.options import (
     chosen_parties,
     flag,
     load_all,
+    open_sides,
     option,
     party_files,
-    rows_of,
 )
 from armslength.cli.output import as_csv, as_json, echo_notes, echo_result, finite, write_csv
 from armslength.errors import plural
@@ -81,7 +81,7 @@ def compare(files: tuple[str, ...], against: str | None, output_format: str, **o
     Each pair comes with its estimate, an interval that contains the truth with probability --level, and whether the two
     can be told apart. Comparing costs no privacy, however often you do it.
     """
-    sketches = load_all(files, 2, repeated=True)
+    sketches = load_all(files, 2)
     left, right = (sketches, None) if against is None else _one_against_others(sketches, against)
     reader = al.compare(left, right, show_progress=True, **options)
     first = reader.read_next_batch()  # raises errors before anything is printed
@@ -176,16 +176,20 @@ def _echo_farthest(
     level: float,
 ) -> None:
     """In what the farthest pair differs, if its releases have margins; the level is for all pairs, among which it was chosen."""
+    farthest = f"Clearest difference of these: {pair[0]} and {pair[1]}, {distance}"
+    rows = sketches[pair]
+    if not explainable(rows).all():
+        if any(protocol.margins is not None for protocol in sketches.protocols):
+            click.echo(f"{farthest}; in what is not known: they do not have the same margins")
+        return
     try:
-        rows = rows_of(sketches, files, pair)
         reasons = ", ".join(al.explain(rows[0], rows[1], level=level).reasons())
         unsure = "in what is not sure for all pairs together; for these two alone"
         text = f"{pair[1]} has {reasons}" if reasons else unsure
     except al.NotResolvableError:
         text = "too few people to say in what"
-    except al.ArmslengthError:  # there are no margins, or two parties of one name
+    except al.ArmslengthError:  # they have a release in common, or are no sums of releases
         return
-    farthest = f"Clearest difference of these: {pair[0]} and {pair[1]}, {distance}"
     click.echo(f"{farthest}; {text}: armslength explain {shlex.join((*files, *pair))}")
 
 
@@ -219,11 +223,11 @@ def nearest(
 
     The search is exact: it compares every pair. All intervals of one query hold together with probability --level.
     """
-    queries = load_all(files, 1 if index else 2, repeated=True)
-    searched = load_all(index, repeated=True) if index else None
+    queries, *others = open_sides(files, *([index] if index else []), at_least=1 if index else 2)
+    searched = others[0] if others else None
     if query is not None:
-        queries, others = _one_against_others(queries, query)
-        searched = others if searched is None else searched
+        queries, rest = _one_against_others(queries, query)
+        searched = rest if searched is None else searched
     result = al.nearest(queries, searched, show_progress=True, **options)
     echo_result(result, output_format, result.note)
 
@@ -259,7 +263,7 @@ def cluster(
     Without --cut or --height, the largest supported groups are clusters, and all parties are one cluster if there are none. All
     supported groups are right together with probability of about --level. A cut is a description of the estimates.
     """
-    sketches = load_all(files, 2, repeated=True)
+    sketches = load_all(files, 2)
     tree = al.cluster(sketches, **options)
     clusters = tree.flat(cut, height)
     if output_format == "table":
@@ -325,7 +329,7 @@ Otherwise it is "undecided". A wrong answer has probability at most 1 − --leve
 @answer_options
 def alike(files: tuple[str, ...], left: str, right: str, output_format: str, **options: Any) -> None:
     """Decide whether two parties are alike, different, or undecided, with a known error rate."""
-    sketches = load_all(files)
+    sketches = load_all(files, len({left, right}), [left, right])
     answer = al.alike(sketches[left], sketches[right], **options)
     echo_result(answer, output_format, answer.note)
 
@@ -368,14 +372,14 @@ changed has changed.
 @click.argument("after", type=LocalPath(exists=True))
 @flag("--partial", "Compare the parties that both files have, and list the others.")
 @chosen_parties
-@NO_WORK_LIMIT
 @answer_options
 def drift(before: str, after: str, output_format: str, **options: Any) -> None:
     """How far each party moved from one release to the next, with intervals.
 
     The second release cost its own ε. Comparing the two costs nothing.
     """
-    result = al.drift(load_all((before,)), load_all((after,)), **options)
+    first, second = open_sides((before,), (after,), is_matched=True)
+    result = al.drift(first, second, **options)
     missing = (("before", result.only_before), ("after", result.only_after))
     only = [f"only {when}: {', '.join(labels)}" for when, labels in missing if labels]
     echo_result(result, output_format, *only, result.note)

@@ -16,7 +16,6 @@ from armslength.cli.options import (
     EXISTING_FILE,
     LEVEL,
     NAMES,
-    NO_WORK_LIMIT,
     RELATION,
     TABLE_OR_JSON,
     Decorator,
@@ -27,7 +26,6 @@ from armslength.cli.options import (
     option,
     record_options,
     source_options,
-    work_limit,
 )
 from armslength.cli.output import as_json, at_most, echo_notes, indented_lines, is_terminal, paragraph
 from armslength.errors import plural, printable
@@ -76,13 +74,12 @@ table_options = all_of(
         "--margins", "For a protocol whose margins are a table of items: the same file.", type=EXISTING_FILE
     ),
     record_options,
-    NO_WORK_LIMIT,
 )
 
 
 def table_job(files: tuple[str, ...], options: dict[str, Any]) -> TableJob:
     """The job that `table_options` describe."""
-    protocol = al.Protocol.load(options["protocol_file"], **work_limit())
+    protocol = al.Protocol.load(options["protocol_file"])
     record = checked_record(options["record"], options["record_pairs"])
     if options["record"] is not None and record != protocol.record:
         raise click.UsageError(

@@ -10,7 +10,10 @@ import click
 
 import armslength as al
 from armslength.checks import check_local
-from armslength.sketches.sketch_file import list_files
+from armslength.cli.output import echo_notes
+from armslength.sketches.misfits import listed, repeated_label
+from armslength.sketches.sketch_file import fitting_files, joined, read_files
+from armslength.sketches.sketches import unknown_label
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -189,14 +192,9 @@ OVERWRITE = flag("--overwrite", "Replace the output file if it is there.")
 BEYOND_CHANCE = flag(
     "--beyond-chance", "Ask about the populations behind the samples, beyond chance. By shape, for people."
 )
-# Commands that read files pass `work_limit()` on.
-NO_WORK_LIMIT = context_option(
-    "--no-work-limit", "Allow protocols that need more than a few seconds of computing.", is_flag=True
-)
 answer_options = all_of(LEVEL, BY, BEYOND_CHANCE, METHOD, FORMAT)
 sketch_files = all_of(
     click.argument("files", nargs=-1, required=True, type=LocalPath(exists=True), metavar="FILE..."),
-    NO_WORK_LIMIT,
 )
 # For commands that list parties: `load_all` reads them.
 chosen_parties = all_of(
@@ -206,44 +204,52 @@ chosen_parties = all_of(
 party_files = all_of(sketch_files, chosen_parties)
 
 
-def work_limit() -> dict[str, Any]:
-    """The `max_work` argument that --no-work-limit asks for; nothing keeps the library's own limit."""
-    return {"max_work": None} if context_value("no_work_limit") else {}
+def open_sides(
+    *sides: tuple[str, ...],
+    at_least: int = 1,
+    labels: Sequence[str] | None = None,
+    is_matched: bool = False,
+) -> "list[al.Sketches]":
+    """The rows of each side that --only and --exclude leave, at least so many of the first, and in each side every label once.
 
+    Files with other settings than most are named, and left out if they cannot be compared.
 
-def load_all(paths: tuple[str, ...], at_least: int = 1, *, repeated: bool = False) -> "al.Sketches":
-    """The rows of all files that --only and --exclude leave, in order; at least so many.
-
-    Every label comes once; with `repeated` that holds only where no folder is among the files, and no party is chosen.
+    Args:
+        sides: Files and folders.
+        at_least: How many rows the first side must have; the others must have one.
+        labels: The only labels that are needed; None: all.
+        is_matched: Whether a label that is left out of one side is left out of all.
     """
-    sketches = al.load(list(paths), **work_limit())
     only, exclude = context_value("only"), context_value("exclude") or []
-    for name in (*(only or ()), *exclude):
-        sketches[name]  # raises an error for a name that no row has
-    labels = [label for label in sketches.labels if (only is None or label in only) and label not in exclude]
-    if len(labels) < at_least:
-        raise al.ParameterError(
-            f"the files must hold at least {at_least} rows to compare, got {len(labels)}; "
-            "name the files of other parties, too"
-        )
-    may_repeat = repeated and not (only or exclude) and any(Path(path).is_dir() for path in paths)
-    if not may_repeat and len(set(labels)) != len(labels):
-        raise al.ParameterError(
-            "labels must differ between all files, got one of them twice; `armslength drift` compares two releases of one party"
-        )
-    return sketches if len(labels) == len(sketches) else rows_of(sketches, paths, labels)
+    read = [read_files("files", list(paths)) for paths in sides]
+    known = [label for files in read for file in files for label in file.sketches.labels]
+    for label in (*(only or ()), *exclude, *(labels or ())):
+        if label not in known:
+            raise unknown_label(label, known)
+
+    def keep(label: str) -> bool:
+        chosen = (only is None or label in only) and (labels is None or label in labels)
+        return chosen and label not in exclude
+
+    fitting, found = fitting_files(read, at_least=at_least, keep=keep)
+    echo_notes(*listed(found))
+    left_out = {label for misfit in found if not misfit.is_comparable for label in misfit.labels}
+    if is_matched and left_out:
+        fitting = [[file.where(lambda label: label not in left_out) for file in files] for files in fitting]
+    for files in fitting:
+        repeated = repeated_label([file.source for file in files])
+        if repeated:
+            raise al.ParameterError(
+                f"labels must differ between all rows: {repeated}; name other files, or leave it out with --exclude; "
+                "`armslength drift` compares two releases of one party"
+            )
+    return [joined(files) for files in fitting]
 
 
-def rows_of(sketches: "al.Sketches", files: Sequence[str], labels: Sequence[str]) -> "al.Sketches":
-    """The rows of these labels, with margins if all of them have the same: joined with files without them, they lost them."""
-    rows = sketches[list(labels)]
-    if rows.margins is not None or all(protocol.margins is None for protocol in sketches.protocols):
-        return rows
-    names, parts = set(labels), []
-    for path in (path for source in files for path in list_files(source)):
-        part = al.load(path, **work_limit())
-        parts.append(part.rows([row for row, label in enumerate(part.labels) if label in names]))
-    return al.concat([part for part in parts if len(part)])[list(labels)]
+def load_all(paths: tuple[str, ...], at_least: int = 1, labels: Sequence[str] | None = None) -> "al.Sketches":
+    """The rows of one side, as `open_sides` chooses them."""
+    (sketches,) = open_sides(paths, at_least=at_least, labels=labels)
+    return sketches
 
 
 def check_new_file(output: str | None, *, overwrite: bool, read: Iterable[str] = ()) -> None:

@@ -1,6 +1,7 @@
-"""Sketch files: `armslength inspect`, `card`, `verify` and `sum`."""
+"""Sketch files: `armslength show` and `verify`."""
 
 import textwrap
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,8 @@ import numpy as np
 import armslength as al
 from armslength.cli.exit_codes import INCOMPATIBLE
 from armslength.cli.options import (
+    CSV_HELP,
     EXISTING_FILE,
-    FILE,
-    FORMAT,
-    NO_WORK_LIMIT,
     OVERWRITE,
     TABLE_OR_JSON,
     LocalPath,
@@ -22,17 +21,17 @@ from armslength.cli.options import (
     flag,
     option,
     sketch_files,
-    work_limit,
 )
 from armslength.cli.output import TEXT_WIDTH, as_csv, as_json, at_most, echo_notes, paragraph
+from armslength.cli.protocol import description
 from armslength.errors import plural, printable
 from armslength.files import atomic_write
 from armslength.results import LONGEST_LABEL, Column, heading, line, shortened, table_lines
 from armslength.sketches.card import release_card
+from armslength.sketches.misfits import listed, misfits, repeated_label
 from armslength.sketches.noises import UNKNOWN
 from armslength.sketches.plausibility import implausible
-from armslength.sketches.sketch_file import list_files
-from armslength.sketches.sketches import sum_rows
+from armslength.sketches.sketch_file import list_files, read_files
 from armslength.sketches.verify import FAILS
 
 _MOST_FLAGGED, _MOST_ITEM_GROUPS, _MOST_PARTIES = 10, 30, 5  # in the table
@@ -41,30 +40,53 @@ _MOST_FLAGGED, _MOST_ITEM_GROUPS, _MOST_PARTIES = 10, 30, 5  # in the table
 @click.command(
     epilog="""\b
 Examples:
-  armslength inspect sketches.parquet
-  armslength inspect north.parquet south.parquet --format json
-  armslength inspect sketches.parquet --format csv             one line for each row
-  armslength inspect sketches/                                 all files of a folder
+  armslength show sketches.parquet                             rows, sizes, and the guarantee
+  armslength show sketches/ --format csv                       one line for each row of all files
+  armslength show protocol.json                                what all parties agreed on
+  armslength show sketches.parquet --card                      the release card, for a data-protection officer
+  armslength show protocol.json --card -o card.md --format markdown
 """
 )
 @sketch_files
-@FORMAT
-def inspect(files: tuple[str, ...], output_format: str) -> None:
-    """Show what sketch files hold: rows, sizes, protocols, and the guarantee in words.
+@flag("--card", "The release card: who is protected, what can be learned at most, how, and what adds up.")
+@choice("--format output_format", ["table", "json", "csv", "markdown"], f"{CSV_HELP} markdown is for cards.")
+@option("--output -o", "Write it to this file.", type=LocalPath(dir_okay=False))
+@OVERWRITE
+def show(
+    files: tuple[str, ...], *, card: bool, output_format: str, output: str | None, overwrite: bool
+) -> None:
+    """Show what sketch files or protocols (.json) hold, and what they guarantee.
 
-    Rows are flagged as implausible if the noise that their protocol declares would hardly ever give such numbers (one call in
-    10^9). Unless rows are in the clear, everything here is public: the file holds no count of people without noise, no hash of data and no time.
+    Of sketch files: rows, sizes, protocols, and the guarantee in words. Rows are flagged as implausible if the noise that their
+    protocol declares would hardly ever give such numbers (one call in 10^9). Unless rows are in the clear, everything here is public:
+    the file holds no count of people without noise, no hash of data and no time. No number on a card depends on the data.
     """
     paths = [str(path) for name in files for path in list_files(name)]
-    loaded = {path: al.load(path, **work_limit()) for path in paths}
-    documents = {name: _document(sketches) for name, sketches in loaded.items()}
+    check_new_file(output, overwrite=overwrite, read=paths)
+    loaded = {path: al.Protocol.load(path) if _is_protocol(path) else al.load(path) for path in paths}
+    if output_format == "csv" and (card or any(map(_is_protocol, paths))):
+        raise click.UsageError("--format csv lists rows of sketch files; a card or a protocol has none")
+    if output_format == "markdown" and not card:
+        raise click.UsageError("--format markdown is for cards; add --card")
+    document_of, text_of = (_card, partial(_card_text, form=output_format)) if card else (_document, _page)
+    documents = {path: document_of(one) for path, one in loaded.items()}
     if output_format == "json":
-        click.echo(as_json([{"file": name, **document} for name, document in documents.items()]))
+        text = as_json([{"file": path, **document} for path, document in documents.items()])
     elif output_format == "csv":
-        rows = [{"file": name, **row} for name, document in documents.items() for row in document["rows"]]
-        click.echo(as_csv(rows))
+        text = as_csv(
+            [{"file": path, **row} for path, document in documents.items() for row in document["rows"]]
+        )
     else:
-        click.echo("\n\n".join(_page(name, loaded[name], document) for name, document in documents.items()))
+        text = "\n\n".join(text_of(path, loaded[path], document) for path, document in documents.items())
+    if output is None:
+        click.echo(text)
+    else:
+        with atomic_write(output) as target:
+            target.write(f"{text}\n".encode())
+
+
+def _is_protocol(path: str) -> bool:
+    return Path(path).suffix == ".json"
 
 
 def _contents(sketches: "al.Sketches") -> str:
@@ -74,8 +96,10 @@ def _contents(sketches: "al.Sketches") -> str:
     return f"{sizes}, {sketches.transform.name}{', with totals' * totals}{', with margins' * margins}"
 
 
-def _document(sketches: "al.Sketches") -> dict[str, Any]:
+def _document(sketches: "al.Sketches | al.Protocol") -> dict[str, Any]:
     """All that a file says of its rows, and its card. Margins are by item group; the people behind them are in the rows."""
+    if isinstance(sketches, al.Protocol):
+        return {**sketches.document(), "fingerprint": sketches.fingerprint, "space": sketches.space}
     missing = [None] * len(sketches)
     flags: dict[int, list[str]] = {}
     for finding in implausible(sketches):
@@ -98,7 +122,9 @@ def _document(sketches: "al.Sketches") -> dict[str, Any]:
     return document | {"card": release_card(sketches.releases, in_clear=any(sketches.in_clear))}
 
 
-def _page(name: str, sketches: "al.Sketches", document: dict[str, Any]) -> str:
+def _page(name: str, sketches: "al.Sketches | al.Protocol", document: dict[str, Any]) -> str:
+    if isinstance(sketches, al.Protocol):
+        return description(sketches)
     rows = []
     for row in document["rows"]:
         numbers = {key: f"{row[key]:g}" for key in ("noises", "total", "people") if row[key] is not None}
@@ -155,43 +181,15 @@ def _card_paragraphs(card: dict[str, Any]) -> list[str]:
     return [paragraph(part["words"]) for part in ([card] if card["in_clear"] else card["releases"])]
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  armslength card sketches.parquet
-  armslength card protocol.json                       before anything is released
-  armslength card sketches.parquet --format json -o card.json
-  armslength card sketches.parquet --format markdown -o card.md
-"""
-)
-@click.argument("file", type=LocalPath(exists=True))
-@choice("--format output_format", ["text", "markdown", "json"])
-@option("--output -o", "Write it to this file.", type=LocalPath(dir_okay=False))
-@OVERWRITE
-@NO_WORK_LIMIT
-def card(file: str, output_format: str, output: str | None, overwrite: bool) -> None:
-    """Print the release card: who is protected, what can be learned at most, how, and what adds up.
-
-    FILE is a sketch file, a folder of them, or a protocol (.json). No number on the card depends on the data.
-    """
-    check_new_file(output, overwrite=overwrite, read=[file])
-    releases: tuple[tuple[al.Protocol, str], ...]
-    if Path(file).suffix == ".json":
-        releases, in_clear = ((al.Protocol.load(file, **work_limit()), UNKNOWN),), False
-    else:
-        sketches = al.load(file, **work_limit())
-        releases, in_clear = sketches.releases, any(sketches.in_clear)
-    document = release_card(releases, in_clear=in_clear, page=True)
-    text = as_json(document) if output_format == "json" else _card_text(document, output_format)
-    if output is None:
-        click.echo(text)
-    else:
-        with atomic_write(output) as target:
-            target.write(f"{text}\n".encode())
+def _card(sketches: "al.Sketches | al.Protocol") -> dict[str, Any]:
+    if isinstance(sketches, al.Protocol):
+        return release_card(((sketches, UNKNOWN),), in_clear=False, page=True)
+    return release_card(sketches.releases, in_clear=any(sketches.in_clear), page=True)
 
 
-def _card_text(document: dict[str, Any], output_format: str) -> str:
-    is_markdown = output_format == "markdown"
+def _card_text(name: str, sketches: object, document: dict[str, Any], *, form: str) -> str:
+    del name, sketches
+    is_markdown = form == "markdown"
     releases = document.get("releases", [])
     parts = [("# Release card" if is_markdown else "RELEASE CARD")]
     parts += [document["words"]] if document["in_clear"] else []
@@ -226,12 +224,9 @@ def verify(files: tuple[str, ...], protocol_file: str | None, ledger: str | None
 
     Exit code 5: something failed.
     """
-    protocol = None if protocol_file is None else al.Protocol.load(protocol_file, **work_limit())
-    results = [
-        al.verify(path, protocol=protocol, ledger=ledger, **work_limit())
-        for name in files
-        for path in list_files(name)
-    ]
+    protocol = None if protocol_file is None else al.Protocol.load(protocol_file)
+    paths = [path for name in files for path in list_files(name)]
+    results = [al.verify(path, protocol=protocol, ledger=ledger) for path in paths]
     if output_format == "json":
         click.echo(as_json([result.document() for result in results]))
     else:
@@ -243,55 +238,13 @@ def verify(files: tuple[str, ...], protocol_file: str | None, ledger: str | None
                 click.echo(
                     textwrap.fill(check.words, TEXT_WIDTH, initial_indent=first, subsequent_indent=" " * 28)
                 )
-    failing = sum(not result.holds for result in results)
-    if failing:
-        echo_notes(f"{failing} of {len(results)} files failed verification")
+    holding = sum(result.holds for result in results)
+    if output_format == "table":
+        click.echo(f"{holding} of {len(results)} hold")
+    readable = [path for path, result in zip(paths, results, strict=True) if result.checks[0].state != FAILS]
+    if readable:
+        sources = [file.source for file in read_files("files", readable)]
+        found = [misfit if misfit.is_comparable else misfit.problem for misfit in misfits(sources)]
+        echo_notes(*listed(found), repeated_label(sources))
+    if holding < len(results):
         click.get_current_context().exit(INCOMPATIBLE)
-
-
-@click.command(
-    "sum",
-    epilog="""\b
-Examples:
-  armslength sum wards.parquet --label hospital -o hospital.parquet          all rows make one
-  armslength sum january.parquet february.parquet --by-label -o both.parquet rows of the same name make one
-""",
-)
-@sketch_files
-@option("--label", "The name of the one row that is the sum of all rows.")
-@flag("--by-label", "Or: add rows that have the same label, one of each file, and keep the labels.")
-@OVERWRITE
-@option("-o --output", "The sketch file to write.", required=True, type=FILE)
-def add(files: tuple[str, ...], label: str | None, by_label: bool, overwrite: bool, output: str) -> None:
-    """Add sketches: the sum is the sketch of the added data, with the noise of all of them.
-
-    It costs no privacy. A person in several rows counts in each, and spent ε in each.
-    """
-    if (label is None) != by_label:
-        raise click.UsageError("either --label or --by-label must be given, and not both")
-
-    paths = [path for name in files for path in list_files(name)]
-    check_new_file(output, overwrite=overwrite, read=map(str, paths))
-    parts = [al.load(path, **work_limit()) for path in paths]
-    ids = [noise for part in parts for noise in part.noises.ids.tolist()]
-    if len(set(ids)) != len(ids):  # its data and its noise would count twice
-        raise click.UsageError("each release must be added once, got one that is in several rows or files")
-    added = _by_label(parts) if label is None else sum_rows(al.concat(parts), label)
-    added.save(output)
-    rows = plural(len(added), "row")
-    click.echo(f"{rows} written to {output}, with the noise of all the rows that were added")
-    if any(added.in_clear):
-        named = ", ".join(label for label, clear in zip(added.labels, added.in_clear, strict=True) if clear)
-        click.echo(
-            f"NOT PRIVATE: data in the clear went into {printable(named)}; the file must not be published"
-        )
-
-
-def _by_label(parts: "list[al.Sketches]") -> "al.Sketches":
-    labels = parts[0].labels
-    for part in parts:
-        if sorted(part.labels) != sorted(labels) or len(set(part.labels)) != len(part):
-            raise al.ParameterError(
-                "labels must be the same in every file, each once, got others; use --label"
-            )
-    return al.concat([sum_rows(al.concat([part[label] for part in parts]), label) for label in labels])

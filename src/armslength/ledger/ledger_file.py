@@ -45,7 +45,7 @@ class LedgerFile:
         if self._identity is None and not create:
             raise ParameterError(
                 f"the ledger {self.path} does not exist; name the right file, or ask for a new one "
-                "(create=True, --new-ledger)"
+                "(create=True)"
             )
         with self.reading():
             pass  # which refuses a file that is no ledger, and one that exists although it is to be made

@@ -99,6 +99,24 @@ def record_items(record: Mapping[str, Any], record_pairs: Sequence[Sequence[str]
     return items
 
 
+def record_input_dim(record: "Record | None", *, input_dim: Any, open_vocabulary: bool) -> Any:
+    """The input dimension: as given, or how many items the record has if it lists them all and the vocabulary is not to be open."""
+    if open_vocabulary and input_dim is not None:
+        raise ParameterError("input_dim must be None for an open vocabulary, got a number; leave one out")
+    if record is None or open_vocabulary or input_dim is not None:
+        return input_dim
+    items = record.items()
+    return None if items is None else len(items)
+
+
+def check_record_contribution(record: "Record", contribution: Any) -> None:
+    """Refuses a contribution that leaves out items of every row."""
+    if contribution is not None and contribution < record.items_per_row:
+        raise ParameterError(
+            f"contribution must be at least {record.items_per_row}, the items of each row, got {short_repr(contribution)}; leave it out"
+        )
+
+
 def checked_record(record: Any, pairs: Any) -> Record | None:
     """The recipe, with its columns and pairs in the order of their names; None for no record."""
     if record is None:

@@ -128,7 +128,7 @@ def _margins(findings: Findings) -> dict[str, Any] | None:
     if not isinstance(reasons, Reasons) or reasons.sides is None:
         return None
     return {
-        "names": reasons.sketches.margin_names,
+        "names": reasons.names,
         "sides": _base64_floats(reasons.sides),
         "first": [findings.side_number(rows) for rows in findings.main_comparison],
         "groups": len(reasons.groups),

@@ -1,14 +1,16 @@
 """Sketch files: `load`, which reads one or many of them whole, and trusts nothing that they say."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
 from armslength.checks import check_local, integer, short_repr
-from armslength.errors import CorruptFileError, IncompatibleSketchesError, ParameterError
+from armslength.errors import CorruptFileError, ParameterError, plural
+from armslength.sketches.misfits import Misfit, Source, check_all_fit, incomparable, misfits
 from armslength.sketches.parquet_footer import (
     DamagedFileError,
     as_corrupt_file,
@@ -25,7 +27,7 @@ from armslength.sketches.sketch_format import (
     read_digests,
     read_header,
 )
-from armslength.sketches.sketches import Sketches, check_same_space, concat
+from armslength.sketches.sketches import Sketches, concat
 
 Headers = dict[bytes, FileHeader]  # those that have been checked, by their text
 DEFAULT_LIMIT, LARGEST_LIMIT = 4 * 2**30, 2**60
@@ -40,21 +42,78 @@ def load(paths: Any, *, limit: int = DEFAULT_LIMIT) -> Sketches:
             names that begin with "." or "_" are left out.
         limit: How many bytes a file may unpack to.
     """
-    single = isinstance(paths, (str, os.PathLike))
-    sources = [paths] if single else list(paths) if isinstance(paths, Sequence) else []
-    if not sources or not all(isinstance(source, (str, os.PathLike)) for source in sources):
-        raise ParameterError("paths must be a file, a folder or a list of them, got nothing of the kind")
-    files = [file for source in sources for file in list_files(source)]
+    files = read_files("paths", paths, limit)
+    check_all_fit([file.source for file in files])
+    return joined(files)
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedFile:
+    """A sketch file that was read whole."""
+
+    path: str
+    header: FileHeader
+    sketches: Sketches
+
+    @property
+    def source(self) -> Source:
+        """Its rows, as what may have other settings than those of other files."""
+        return Source(self.header.protocols, len(self.sketches), self.sketches.labels.__iter__, self.path)
+
+    def where(self, keep: Callable[[str], bool]) -> "LoadedFile":
+        """The file with only the rows whose label is to be kept."""
+        rows = [row for row, label in enumerate(self.sketches.labels) if keep(label)]
+        return self if len(rows) == len(self.sketches) else replace(self, sketches=self.sketches.rows(rows))
+
+
+def read_files(name: str, source: Any, limit: int = DEFAULT_LIMIT) -> list[LoadedFile]:
+    """All files of a source, which the argument of this name gives; equal headers are checked once."""
+    single = isinstance(source, (str, os.PathLike))
+    paths = [source] if single else list(source) if isinstance(source, Sequence) else []
+    if not paths or not all(isinstance(path, (str, os.PathLike)) for path in paths):
+        raise ParameterError(f"{name} must be a file, a folder or a list of them, got nothing of the kind")
     headers = Headers()
-    parts: list[Sketches] = []
-    for file in files:
-        _, sketches = read_file(file, limit, headers)
-        parts.append(sketches)
-        try:
-            check_same_space((*parts[0].protocols[:1], *sketches.protocols))
-        except IncompatibleSketchesError as problem:
-            raise IncompatibleSketchesError(f"{problem} in {file}") from None
-    return _joined(parts)
+    return [read_file(file, limit, headers) for path in paths for file in list_files(path)]
+
+
+def joined(files: Sequence[LoadedFile]) -> Sketches:
+    """All rows of all files."""
+    return _joined([file.sketches for file in files])
+
+
+def fitting_files(
+    sides: Sequence[Sequence[LoadedFile]], *, at_least: int = 1, keep: Callable[[str], bool] | None = None
+) -> tuple[list[list[LoadedFile]], list[Misfit]]:
+    """The files of each side without those that cannot be compared with most rows; and all files with other settings.
+
+    Args:
+        sides: Files.
+        at_least: How many rows the first side must have; the others must have one.
+        keep: Which labels are asked about. Other rows are left out, and files with no such label are not named; None: all.
+    """
+    if keep is not None:
+        asked = [[file.where(keep) for file in files] for files in sides]
+    else:
+        asked = [list(files) for files in sides]
+    # What is not asked about tells what is usual.
+    sources = [
+        replace(file.source, is_asked=bool(len(part.sketches)))
+        for files, parts in zip(sides, asked, strict=True)
+        for file, part in zip(files, parts, strict=True)
+    ]
+    found = misfits(sources)
+    left_out = {misfit.source for misfit in found if not misfit.is_comparable}
+    fits = iter(source.is_asked and number not in left_out for number, source in enumerate(sources))
+    chosen = [[file for file in files if next(fits)] for files in asked]
+    for number, files in enumerate(chosen):
+        needed, rows = 1 if number else at_least, sum(len(file.sketches) for file in files)
+        if rows < needed:
+            if left_out:
+                raise incomparable(found)
+            raise ParameterError(
+                f"the files must hold at least {plural(needed, 'row')} to compare, got {rows}; name the files of other parties, too"
+            )
+    return chosen, found
 
 
 def list_files(source: Any) -> list[Path]:
@@ -83,8 +142,8 @@ def _refuse_folder(problem: OSError) -> None:
     raise CorruptFileError(f"{problem.filename} must be readable, got: {problem.strerror}")
 
 
-def read_file(path: str | os.PathLike[str], limit: int, headers: Headers) -> tuple[FileHeader, Sketches]:
-    """The header of a file and its rows; equal headers are checked once."""
+def read_file(path: str | os.PathLike[str], limit: int, headers: Headers) -> LoadedFile:
+    """A file; equal headers are checked once."""
     integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
     name = os.fspath(path)
     if not os.path.isfile(path):
@@ -120,7 +179,7 @@ def read_file(path: str | os.PathLike[str], limit: int, headers: Headers) -> tup
                 columns = read_columns(table, header)
                 check_digests(table, digests[number])
                 parts.append(Sketches(protocols=header.protocols, **columns))
-    return header, _joined(parts)
+    return LoadedFile(name, header, _joined(parts))
 
 
 def _joined(parts: list[Sketches]) -> Sketches:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from armslength.checks import LONGEST_LABEL, SHOWABLE, is_showable
 from armslength.errors import CorruptFileError, UnsupportedVersionError
 from armslength.files import atomic_write, canonical_json, read_json
+from armslength.protocol.margins import Margins
 from armslength.protocol.protocol import LARGEST_PROTOCOL_FILE, Protocol, protocols_of
 from armslength.sketches.card import check_card, release_card
 from armslength.sketches.noises import LARGEST_FACTOR, SMALLEST_FACTOR, SOURCES, UNKNOWN, Noises, Release
@@ -214,6 +215,15 @@ def margin_width(protocols: Sequence[Protocol]) -> int:
     if shared is None or any(protocol.margins != shared for protocol in protocols):
         return 0
     return len(shared.names) + 1
+
+
+def usual_margins(rows: Iterable[tuple[Margins | None, int]]) -> Margins | None:
+    """The item groups that most rows have margins of, given as (item groups, rows); None if none has."""
+    counts: dict[Margins, int] = {}
+    for item_groups, count in rows:
+        if item_groups is not None:
+            counts[item_groups] = counts.get(item_groups, 0) + count
+    return max(counts, key=counts.__getitem__, default=None)
 
 
 def check_size(groups: Sequence[RowGroup], layout: Layout, limit: int) -> None:

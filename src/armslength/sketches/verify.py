@@ -16,9 +16,9 @@ from armslength.privacy.calibration import is_private_enough
 from armslength.privacy.exact_numbers import decimal_text
 from armslength.protocol.neighbors import gaussian_sensitivity_squared, margin_sensitivity
 from armslength.protocol.protocol import Protocol
-from armslength.protocol.schema import differences
 from armslength.results import Result
 from armslength.sketches.card import release_card
+from armslength.sketches.misfits import all_differing_settings
 from armslength.sketches.plausibility import implausible, tested_rows
 from armslength.sketches.sketch_file import DEFAULT_LIMIT, read_file
 from armslength.sketches.sketch_format import FileHeader, margin_width
@@ -102,9 +102,10 @@ def verify(
     opened = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger(ledger, read_only=True)
     name = printable(os.fspath(path))
     try:
-        header, sketches = read_file(path, limit, {})
+        file = read_file(path, limit, {})
     except ArmslengthError as problem:
         return Verification(name, (Check("file", FAILS, str(problem)),))
+    header, sketches = file.header, file.sketches
     rows = plural(len(sketches), "row")
     checks = (
         Check("file", HOLDS, f"the digests of the header and of every column of {rows} match"),
@@ -169,9 +170,7 @@ def _check_agreement(sketches: Sketches, protocol: Protocol | None) -> Check:
         return Check("agreement", NOT_CHECKED, words)
     if sketches.protocols == (protocol,):
         return Check("agreement", HOLDS, f"every row names the protocol {protocol.fingerprint}")
-    expected = protocol.document()
-    documents = [other.document() for other in sketches.protocols]
-    differing = {name for document in documents for name in differences(expected, document)}
+    differing = {name for other in sketches.protocols for name in all_differing_settings(protocol, other)}
     words = f"rows name another protocol: different {', '.join(sorted(differing))}"
     return Check("agreement", FAILS, words)
 
