@@ -71,7 +71,6 @@ table_options = all_of(
     option("--weight", "How much an event counts; may be negative.  [default: 1 each]", metavar="COLUMN"),
     option("--protocol protocol_file", "What all parties agreed on.", required=True, type=EXISTING_FILE),
     option("--vocabulary", "For a protocol with a vocabulary: its names, or @file.", **NAMES),
-    option("--item-weights", "For a protocol with item weights: the same file.", type=EXISTING_FILE),
     option(
         "--margins", "For a protocol whose margins are a table of items: the same file.", type=EXISTING_FILE
     ),
@@ -94,7 +93,6 @@ def table_job(files: tuple[str, ...], options: dict[str, Any]) -> TableJob:
         EventColumns(options["person"], options["item"], options["group"], options["weight"]),
         public_groups_of(options["group"], options["public_groups"], options["label"]),
         options["vocabulary"],
-        options["item_weights"],
         margins=options["margins"],
         memory=options["memory"],
         threads=options["threads"],

@@ -103,7 +103,7 @@ def _complete(options: dict[str, Any]) -> None:
         raise click.UsageError("either --margins or --margin-column must be given, and not both")
     options["margins"] = columns or options["margins"]
     recipe = checked_record(options["record"], options["record_pairs"])
-    if recipe is not None and options["contribution"] is not None and options.get("item_weights") is None:
+    if recipe is not None and options["contribution"] is not None:
         least, given = recipe.items_per_row, options["contribution"]
         if given < least:
             raise click.UsageError(
@@ -291,11 +291,6 @@ With --margins, a release also tells how many people of each group have an item 
     "Bound each person's part of all sketches to this length, with Gaussian noise: less noise where --contribution is large. "
     "The root of 1.2 times the contribution keeps nearly all of that many different items. Event tables only.",
 )
-@option(
-    "--item-weights",
-    "A public .csv or .parquet file with the columns item and weight; others count nothing.",
-    type=EXISTING_FILE,
-)
 @_margin_options
 @option("--dropped-bits", "Low bits to drop after the noise.", default=0)
 @_protocol_options
@@ -374,7 +369,6 @@ def description(protocol: "al.Protocol") -> str:
     norm = "" if protocol.max_norm is None else decimal_text(protocol.max_norm)
     optional = {
         "record": protocol.record,
-        "item weights": protocol.item_weights and f"the list with SHA-256 {protocol.item_weights}",
         "max norm": norm and f"{norm}, of each person's part of all sketches",
         "margins": protocol.margins,
     }

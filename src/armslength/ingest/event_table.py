@@ -31,7 +31,6 @@ from armslength.ingest.sketch_bound import bound_sketches
 from armslength.ingest.sources import event_files, size_of
 from armslength.ingest.sums import GroupSums, ItemColumns, Sums, SumShape, margin_cells
 from armslength.progress import progress
-from armslength.protocol.item_weights import item_amounts
 from armslength.protocol.margins import folded_table, margin_table
 from armslength.protocol.protocol import Protocol, checked_vocabulary
 from armslength.randomness.seeds import canonical_text
@@ -52,20 +51,18 @@ class TableJob:
     groups: "PublicGroups"
     bound: int  # the most that one person adds, in grid units
     item_names: list[str] | None  # of a fixed vocabulary, in order
-    item_amounts: dict[str, int] | None  # what an event of each item counts, in grid units
     margin_table: dict[str, int] | None  # the item group of each listed item or prefix; None without margins
     memory: str
     threads: int
 
     @classmethod
-    def of(  # noqa: PLR0913  # the arguments of a release
+    def of(  # the arguments of a release
         cls,
         source: Any,
         protocol: Protocol,
         columns: EventColumns,
         groups: "PublicGroups",
         vocabulary: Any = None,
-        item_weights: Any = None,
         *,
         margins: Any = None,
         memory: str = DEFAULT_MEMORY,
@@ -82,22 +79,18 @@ class TableJob:
         if protocol.noise_site != "output":
             raise ParameterError(f"noise_site must be 'output' for event tables, got {protocol.noise_site!r}")
         columns = _with_record(columns, protocol)
-        if columns.weight is not None and protocol.item_weights is not None:
-            raise ParameterError("weight must be left out with item weights, got one")
         if protocol.count == "people" and columns.weight is not None:
             raise ParameterError(
                 "weight must be left out where the protocol counts people, got one; "
                 'make a protocol with count="events" (--count events) to add up weights'
             )
-        if protocol.count == "people" and protocol.resolution != 1 and protocol.item_weights is None:
+        if protocol.count == "people" and protocol.resolution != 1:
             raise ParameterError("resolution must be 1 where the protocol counts people, got another")
-        names, amounts, table = item_names(protocol, vocabulary), None, None
-        if item_weights is not None or protocol.item_weights is not None:
-            amounts = item_amounts(item_weights, protocol.item_weights, protocol.resolution)
+        names, table = item_names(protocol, vocabulary), None
         if margins is not None or protocol.margins is not None:
             table = margin_table(margins, protocol.margins)
         workers = worker_count(threads)
-        return cls(source, protocol, columns, groups, bound, names, amounts, table, memory, workers)
+        return cls(source, protocol, columns, groups, bound, names, table, memory, workers)
 
     @cached_attribute
     def shape(self) -> SumShape:
@@ -184,7 +177,7 @@ class TableJob:
         if margins is not None and table is not None:
             other_spellings = None if watch is None else folded_table(table)
             codes = partial(margins.codes, table=table, other_spellings=other_spellings)
-        item_words = ItemWords(order.key, self.item_names, self.item_amounts, codes)
+        item_words = ItemWords(order.key, self.item_names, codes)
         encoder = EventEncoder(order.key, labels, item_words, left_out, watch)
         if self.protocol.record is not None:
             left_out.noun = "item"

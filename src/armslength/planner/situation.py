@@ -104,9 +104,7 @@ def usual_max_norm(protocol: Protocol, transform: Transform) -> Fraction | None:
 
     A person with C different items has a part of squared length C on average over the seed, and C exactly without a projection.
     """
-    is_counted_once = (
-        protocol.count == "people" and protocol.resolution == 1 and protocol.item_weights is None
-    )
+    is_counted_once = protocol.count == "people" and protocol.resolution == 1
     people = protocol.contribution if is_counted_once else None
     if people is None or not 1 < people <= _MOST_BOUNDED or transform.column_entries is None:
         return None

@@ -14,7 +14,6 @@ from armslength.files import atomic_write, read_json, read_limited
 from armslength.laws import Cumulants, Law, uniform_cumulants
 from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, decimal_text, exact_number
 from armslength.protocol import schema
-from armslength.protocol.item_weights import item_weights_hash
 from armslength.protocol.margins import checked_margin_bounds, checked_margins, margins_of_document
 from armslength.protocol.neighbors import (
     NORMS,
@@ -92,8 +91,6 @@ class Protocol(Result):
             takes values as they are, a list of categories those (others are "(other)"), and "year", "quarter", "month", "week" or "day" takes dates.
             Then the contribution is the number of items in a row, and a fixed vocabulary is all items, unless they are given.
         record_pairs: Pairs of the record's columns, to compare joint distributions.
-        item_weights: How much an event counts by its item: a mapping, a table or file with the columns item and weight, or its hash. Items that
-            it does not list count nothing.
         margins: Public groups of items; tables then tell how many people of each row have an item in each of them. A mapping from items to
             the names of their groups; a table or file with the columns item and group, or prefix and group, where an item belongs to the longest
             prefix that it begins with; or a list of columns of the record, whose values are listed. All other items belong to "(other)", those of a record to none.
@@ -137,7 +134,6 @@ class Protocol(Result):
         vocabulary: Any = None,
         record: Any = None,
         record_pairs: Any = (),
-        item_weights: Any = None,
         margins: Any = None,
         margin_share: Any = 0,
         margin_contribution: int | None = None,
@@ -183,9 +179,6 @@ class Protocol(Result):
         self.resolution = checked_resolution(resolution, norm, self.radius, can_differ)
         self.on_grid = _checked_on_grid(on_grid, resolution)
         self.value_range = checked_range(value_range, self.resolution)
-        self.item_weights = item_weights_hash(item_weights, self.resolution)
-        if self.item_weights is not None and (self.contribution is None or items != "string"):
-            raise ParameterError("item_weights must go with a contribution and items of text, got others")
         self.neighbors = grid_neighbors(
             norm, self.radius, self.resolution, on_grid=self.on_grid, changed_entries=can_differ
         )
@@ -268,11 +261,6 @@ class Protocol(Result):
         """γ²c²: turns squared integer units into squared data units."""
         return float(self.resolution**2 * self.transform.scale_squared)
 
-    @property
-    def counts_people(self) -> bool:
-        """Whether each person counts 0 or 1 for a group and item in an event table."""
-        return self.count == "people" and self.item_weights is None
-
     def release(
         self,
         X: Any,
@@ -324,7 +312,6 @@ class Protocol(Result):
         population: str = "",
         period: str = "",
         vocabulary: Any = None,
-        item_weights: Any = None,
         margins: Any = None,
         repeat: bool = False,
         memory: str = "1GB",
@@ -354,7 +341,6 @@ class Protocol(Result):
             population: Whose budget the ledger charges.
             period: The time that the data are about, "2026-11" for example. The same labels may be released once per period.
             vocabulary: For a protocol with a vocabulary: its list of names. Events with other items are left out. A record's own is known.
-            item_weights: For a protocol with item weights: the same mapping, table or file.
             margins: For a protocol whose margins are a table of items: the same mapping, table or file. Prefixes and columns of a record are in the protocol.
             repeat: Whether the same population, period and labels may be released again.
             memory: About how much is held before events go to an encrypted temporary file, such as "1GB".
@@ -375,7 +361,6 @@ class Protocol(Result):
             columns,
             groups,
             vocabulary,
-            item_weights,
             margins=margins,
             memory=memory,
             threads=threads,
@@ -402,7 +387,6 @@ class Protocol(Result):
         optional = {
             "max_norm": self.max_norm,
             **({} if self.record is None else self.record.document()),
-            "item_weights": self.item_weights,
             "margins": None if self.margins is None else self.margins.document(),
             "margin_share": self.margin_share or None,
             "margin_contribution": self.margin_contribution,

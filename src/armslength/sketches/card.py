@@ -222,11 +222,11 @@ def _counting(protocol: Protocol) -> str:
     """What an event table counts of each person, and how much of it at most."""
     limit = f"{protocol.contribution:,}"
     if protocol.count == "people":
-        counted = "People are counted, not events: each person at most once for each group and item, "
-        if protocol.item_weights is not None:
-            counted += f"with the public weight of the item, and at most {limit} in all, by weight"
-        else:
-            counted += f"and at most {limit} {'times' if protocol.contribution != 1 else 'time'} in all"
+        times = "times" if protocol.contribution != 1 else "time"
+        counted = (
+            "People are counted, not events: each person at most once for each group and item, "
+            f"and at most {limit} {times} in all"
+        )
     else:
         counted = f"At most {limit} of each person's events, by weight, are counted over all groups and items together"
     if protocol.one_group:
@@ -263,10 +263,8 @@ def _grid(protocol: Protocol, source: str) -> str:
 
 def _event_grid(protocol: Protocol, step: str) -> str:
     """What one event counts."""
-    if protocol.counts_people:
+    if protocol.count == "people":
         return "A person counts 0 or 1 for a group and item."
-    if protocol.item_weights is not None:
-        return f"Every event counts the public weight of its item, rounded down to a multiple of {step}."
     others = "others are left out" if protocol.on_grid else "others are rounded down"
     return f"Every event counts a multiple of {step}; {others}."
 
@@ -352,8 +350,6 @@ def _contents(protocol: Protocol, source: str) -> str:
         data = f"A table with rows about people. Columns became items by a public recipe: {names}."
     if protocol.value_range is not None:
         data += f" Values were clamped to {' to '.join(map(decimal_text, protocol.value_range))}."
-    if protocol.item_weights is not None:
-        data += f" The weights of items are a public list with SHA-256 {protocol.item_weights}."
     bits = protocol.dropped_bits
     dropped = f" {bits} low bits of each are dropped after that." if bits else ""
     projection = f"a public projection ({transform.name})" if transform.projects else "a copy"

@@ -128,7 +128,6 @@ def test_unusual_situations_are_planned_and_told(arguments):
         ({"distance": 9, "resolution": 3}, "power of two"),
         ({"distance": 9, "seed": 3}, "seed must be a string"),
         ({"distance": 9, "noise": "laplace"}, "noise must be left out"),
-        ({"distance": 9, "item_weights": {}}, "item_weights must be left out"),
     ],
 )
 def test_bad_arguments_give_one_clear_line(arguments, says):

@@ -38,7 +38,6 @@ PROTOCOLS = {
         record={"age": ["-0.5", 18], "sex": ["F", "M"], "admitted": "month"},
         record_pairs=[("age", "sex")],
     ),
-    "item weights": lambda: al.Protocol(SPARSE, epsilon=1, contribution=20, item_weights={"flu": 2}),
     "auto": lambda: al.Protocol(
         al.HadamardJL(input_dim=100, sketch_dim=16, seed="x"),
         epsilon=1,
