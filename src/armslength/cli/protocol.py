@@ -29,7 +29,7 @@ from armslength.cli.options import (
 from armslength.cli.output import as_csv, as_json, echo_notes, is_terminal, paragraph
 from armslength.planner.predictions import smallest_resolved_distance
 from armslength.plots import check_format
-from armslength.privacy.exact_numbers import decimal_text, weakness
+from armslength.privacy.exact_numbers import weakness
 from armslength.protocol.record import checked_record
 from armslength.randomness.seeds import fresh_seed
 from armslength.sketches.card import guarantee_in_words
@@ -258,8 +258,6 @@ def protocol() -> None:
 Examples:
   armslength protocol new --epsilon 1 --contribution 20 --unit "one patient" --sketch-dim 512 \\
              --seed trial-2026 --total-share 0.1 -o protocol.json    sizes and shapes can be compared
-  armslength protocol new --epsilon 1 --delta 1e-6 --contribution 100 --max-norm 11 --unit "one customer" \\
-             --sketch-dim 2048 -o protocol.json    people with many items: 11 is about √(1.2 · 100)
   armslength protocol new --epsilon 1 --delta 1e-6 --radius 1 --unit "one visit" --transform HadamardJL \\
              --input-dim 70000 --sketch-dim 256 -o protocol.json
   armslength protocol new --record age:18,40,65,80 --record sex --record admitted:month --pair age,sex \\
@@ -286,11 +284,6 @@ With --margins, a release also tells how many people of each group have an item 
     "SparseJL: balanced is a little more accurate, and needs --input-dim.",
 )
 @choice("--noise", ["auto", "laplace", "gaussian"], "auto: the law of the smaller exact variance.")
-@option(
-    "--max-norm",
-    "Bound each person's part of all sketches to this length, with Gaussian noise: less noise where --contribution is large. "
-    "The root of 1.2 times the contribution keeps nearly all of that many different items. Event tables only.",
-)
 @_margin_options
 @option("--dropped-bits", "Low bits to drop after the noise.", default=0)
 @_protocol_options
@@ -366,10 +359,8 @@ def show(file: str, output_format: str) -> None:
 def description(protocol: "al.Protocol") -> str:
     """The protocol in words."""
     weak = weakness(protocol.epsilon, protocol.released_delta)
-    norm = "" if protocol.max_norm is None else decimal_text(protocol.max_norm)
     optional = {
         "record": protocol.record,
-        "max norm": norm and f"{norm}, of each person's part of all sketches",
         "margins": protocol.margins,
     }
     lines = [

@@ -27,7 +27,6 @@ from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.parquet_texts import ParquetTexts
 from armslength.ingest.partitions import DEFAULT_MEMORY, EventStore, Job, memory_bytes
 from armslength.ingest.records import record_roles
-from armslength.ingest.sketch_bound import bound_sketches
 from armslength.ingest.sources import event_files, size_of
 from armslength.ingest.sums import GroupSums, ItemColumns, Sums, SumShape, margin_cells
 from armslength.progress import progress
@@ -122,13 +121,10 @@ class TableJob:
                 item_columns = ItemColumns(self.protocol, self.shape)
             columns = item_columns(kept.items)
             caches.append(item_columns)
-            bound = self.protocol.sketch_bound
-            if bound is not None:
-                bound_sketches(kept.starts, kept.groups, columns, kept.amounts, bound)  # type: ignore[arg-type]  # few entries
             cells, margins = None, self.protocol.margins
             if margins is not None:
                 limits = len(margins.names), self.protocol.margin_contribution or 0
-                cells = margin_cells(kept.starts, kept.groups, kept.margins, kept.amounts, *limits, order.key)
+                cells = margin_cells(kept.starts, kept.groups, kept.margins, *limits, order.key)
             return replace(kept, columns=columns, margin_cells=cells)
 
         return self._for_all_persons(
@@ -155,7 +151,7 @@ class TableJob:
 
     def _order(self, key: bytes) -> KeyedOrder:
         each_once, one_group = self.protocol.count == "people", self.protocol.one_group
-        in_order = self.protocol.sketch_bound is not None or self.protocol.margins is not None
+        in_order = self.protocol.margins is not None
         return KeyedOrder(
             key, self.groups.labels, each_once=each_once, one_group=one_group, in_order=in_order
         )

@@ -21,7 +21,7 @@ from armslength.protocol.protocol import Protocol
 from armslength.randomness.seeds import checked_seed
 from armslength.transforms.transform import checked_input_dim
 
-_CHOSEN = frozenset(("transform", "noise", "noise_site", "max_norm", "dropped_bits"))
+_CHOSEN = frozenset(("transform", "noise", "noise_site", "dropped_bits"))
 _SETTINGS = frozenset(signature(Protocol).parameters) - _CHOSEN
 
 

@@ -4,7 +4,6 @@ import copy
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,6 @@ from armslength.protocol.neighbors import (
     grid_neighbors,
     margin_law,
     margin_sensitivity,
-    sketch_bound,
     total_law,
 )
 from armslength.protocol.public_lists import is_hash, list_hash, nfc
@@ -55,7 +53,7 @@ class Protocol(Result):
     (H3) both lie on the grid (`on_grid`), or they differ in at most `changed_entries` entries over all rows (None: in any entries of
     the one row that a release may then have);
     (H4) all fields, the matrix included, were chosen without looking at the data; and (H5) random bits are ideal.
-    For event tables the software enforces H2 and H3, and with `max_norm` also that one person's part of all sketches is no longer. Otherwise H2, and off the grid H3, are promises of the data holder that
+    For event tables the software enforces H2 and H3. Otherwise H2, and off the grid H3, are promises of the data holder that
     nothing can check. Sensitivity and scale are computed here, from the public fields alone, and again whenever a protocol is loaded.
     Reference: docs/privacy.md, theorem 1.
 
@@ -74,9 +72,6 @@ class Protocol(Result):
             where there is a contribution.
         one_group: Whether an event table counts each person in one group only, which a secret key chooses among theirs. Then rows of
             one release have no person in common.
-        max_norm: ρ, the longest that one person's part of all sketches of an event table may be, in data units: then Gaussian noise
-            covers ρ instead of C, which is less where C is large. Of a person's events the longest run within ρ is counted. The root of
-            1.2·C keeps nearly all of C different items. None: no such bound.
         unit: The unit of protection in words, such as "one patient".
         noise_site: "output", or "input" for `FastJL` with Gaussian noise.
         on_grid: Whether data is promised to be multiples of the resolution; None: yes, except with "auto".
@@ -105,7 +100,6 @@ class Protocol(Result):
         margin_delta: The part of δ that margins spend, where their noise (`margin_law`) is Gaussian; `sketch_delta` is the rest.
         margin_sensitivity: How far one unit of protection moves all margins, in ℓ1 norm and in squared ℓ2 norm; None without margins.
         released_delta: The δ of what is released: 0 with Laplace noise.
-        sketch_bound: ⌊max_norm²/(γ²c²)⌋, the same bound squared and in integer units; None without one.
     """
 
     def __init__(  # noqa: PLR0913, PLR0915  # one argument for each field of the document
@@ -122,7 +116,6 @@ class Protocol(Result):
         contribution: int | None = None,
         count: str | None = None,
         one_group: bool = False,
-        max_norm: Any = None,
         unit: str = "",
         noise_site: str = "output",
         on_grid: bool | None = None,
@@ -182,12 +175,6 @@ class Protocol(Result):
         self.neighbors = grid_neighbors(
             norm, self.radius, self.resolution, on_grid=self.on_grid, changed_entries=can_differ
         )
-        self.max_norm = None if max_norm is None else exact_number("max_norm", max_norm)
-        self.sketch_bound: int | None = None
-        if self.max_norm is not None:
-            self.sketch_bound = sketch_bound(self.max_norm, transform, self.contribution, self.resolution)
-            longest = self.sketch_bound * (1 if relation == "add_remove" else 4)  # twice as far
-            self.neighbors = replace(self.neighbors, sketch_radius_squared=longest)
 
         # laws: how much noise covers that
         self.totals_epsilon = self.epsilon * self.total_share
@@ -322,7 +309,7 @@ class Protocol(Result):
 
         Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for adding or removing, or for replacing, one
         person with all of their events: whatever a person's events are, at most `contribution` of them, by weight, over all groups
-        are counted; with count="people" each group and item once; with `max_norm`, their part of all sketches is no longer than that; with `margins`, at most `margin_contribution` of their item groups count. Which groups there are, how many rows, their order and labels are public input. Errors are raised before anything
+        are counted; with count="people" each group and item once; with `margins`, at most `margin_contribution` of their item groups count. Which groups there are, how many rows, their order and labels are public input. Errors are raised before anything
         is charged or drawn.
         Reference: docs/privacy.md, event tables, margins and theorem 1.
 
@@ -385,7 +372,6 @@ class Protocol(Result):
     def _document(self) -> dict[str, Any]:
         fields = {name: getattr(self, name) for name in schema.FIELDS}
         optional = {
-            "max_norm": self.max_norm,
             **({} if self.record is None else self.record.document()),
             "margins": None if self.margins is None else self.margins.document(),
             "margin_share": self.margin_share or None,
@@ -396,7 +382,6 @@ class Protocol(Result):
             "grid_radius": self.neighbors.radius if is_l1 else None,
             "grid_radius_squared": None if is_l1 else self.neighbors.radius_squared,
             "scale": self.law.scale.hex(),
-            "sketch_bound": self.sketch_bound,
             "total_scale": None if self.total_law is None else self.total_law.scale.hex(),
             "margin_noise": None if self.margin_law is None else self.margin_law.name,
             "margin_scale": None if self.margin_law is None else self.margin_law.scale.hex(),

@@ -23,7 +23,7 @@ _DATA = ("noise_site", "on_grid", "changed_entries", "value_range", "dropped_bit
 FIELDS = (*_PRIVACY, "count", "one_group", *_DATA, "items", "vocabulary")
 # Left out of the document where they are not set.
 RECIPE = ("record", "record_pairs")  # what an item means
-OPTIONAL = ("max_norm", *RECIPE, "margins", "margin_share", "margin_contribution")
+OPTIONAL = (*RECIPE, "margins", "margin_share", "margin_contribution")
 TRANSFORMS: Mapping[str, type[Transform]] = {
     transform.name: transform
     for transform in (FastJL, GaussianJL, HadamardJL, Identity, MatrixJL, SignJL, SparseJL)

@@ -73,7 +73,7 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
         rule = "analytic gaussian: delta(sensitivity / scale, epsilon) <= delta"
         calibration = {"rule": rule, "sensitivity_squared": str(protocol.sensitivity)}
     stated = ("unit", "relation", "norm", "radius", "epsilon", "noise", "noise_site")
-    bounds = ("contribution", "count", "one_group", "max_norm", "value_range", "on_grid", "changed_entries")
+    bounds = ("contribution", "count", "one_group", "value_range", "on_grid", "changed_entries")
     facts = {
         "protocol": protocol.fingerprint,
         "source": source,
@@ -181,7 +181,7 @@ def hypotheses(protocol: Protocol, source: str) -> dict[str, str]:
 
     For an "unknown" source those of rows, unless only event tables can be released.
     """
-    source = source if protocol.max_norm is None and protocol.margins is None else "events"
+    source = source if protocol.margins is None else "events"
     return {
         "labels": _LABELS.get(source, _LABELS["rows"]),
         "radius": _radius(protocol, source),
@@ -202,9 +202,6 @@ def _unit(protocol: Protocol) -> str:
 
 def _radius(protocol: Protocol, source: str) -> str:
     moves = f"{_change(protocol)} moves the data by at most {decimal_text(protocol.radius)} in {protocol.norm} norm over all rows"
-    if protocol.max_norm is not None:
-        length = protocol.max_norm if protocol.relation == "add_remove" else 2 * protocol.max_norm
-        moves += f", and all sketches together by at most {decimal_text(length)} in l2 norm, which the noise covers"
     if protocol.margins is not None:
         moves += f", and all margins together by at most {protocol.margin_sensitivity}"
     if source == "events":
@@ -231,9 +228,6 @@ def _counting(protocol: Protocol) -> str:
         counted = f"At most {limit} of each person's events, by weight, are counted over all groups and items together"
     if protocol.one_group:
         counted += ", all in one group"
-    if protocol.max_norm is not None:
-        length = decimal_text(protocol.max_norm)
-        counted += f", and only as many of these as keep the person's part of all sketches within a length of {length}"
     if protocol.margins is not None:
         counted += f". In margins, at most {_item_groups(protocol)} of each person count"
     return counted

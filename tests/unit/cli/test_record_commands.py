@@ -147,11 +147,6 @@ def test_messages_name_what_is_wrong():
     assert run("plan", *RECORD, "--contribution", 1, "--epsilon", 1, "--people", 500).exit_code == 2
 
 
-def test_a_bound_is_shown_with_its_name():
-    shown, _ = new(*RECORD, "--sketch-dim", 16, "--delta", "1e-6", "--max-norm", "1.5")
-    assert "max norm: 1.5" in shown
-
-
 def test_plan_knows_what_a_record_contributes():
     common = (
         "plan",

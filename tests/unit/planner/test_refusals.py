@@ -137,7 +137,7 @@ def test_bad_arguments_give_one_clear_line(arguments, says):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["contributions", "transform", "noise", "max_norm"])
+@pytest.mark.parametrize("name", ["contributions", "transform", "noise"])
 @pytest.mark.parametrize("by", ["size", "shape"])
 def test_an_argument_that_a_plan_does_not_have_is_named(name, by):
     with pytest.raises(al.ParameterError, match=name):
