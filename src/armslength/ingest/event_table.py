@@ -138,8 +138,8 @@ class TableJob:
 
         Items that are in an item group only in another spelling have a number of their own: see `Margins.codes`.
 
-        Guarantee: a person's total is a function of that person's events and the release's key alone. It counts what would be kept under
-        an endless bound: each (group, item) once where people are counted, and one group where the protocol says so.
+        A person's total counts what would be kept under an endless bound: each (group, item) once where people are counted, and one group
+        where the protocol says so.
         """
         order = self._order(key)
 

@@ -131,7 +131,6 @@ def test_check_flags_categories_that_the_table_writes_otherwise(monkeypatch, lis
     assert "age" not in line
     assert "F, M" in checked.stdout
     assert "100.0% (other)" in checked.stdout
-    assert "armslength contribution" not in checked.stdout  # C is that of the record
 
 
 def test_messages_name_what_is_wrong():

@@ -600,9 +600,6 @@ def test_commands_read_every_source(folder, words):
     assert document["small_groups"] == {"north": 2}
     released = CliRunner().invoke(main, ["release", *known, "--no-ledger", "-o", "new.parquet"], **pipe)
     assert released.exit_code == 0, released.output
-    asked = ["contribution", *words, *columns, "--epsilon", "1", "--unit", "u", "--no-ledger"]
-    answer = CliRunner().invoke(main, asked, **pipe)
-    assert answer.exit_code == 3, answer.output  # two people
 
 
 def test_commands_name_the_option_that_is_missing(folder):
