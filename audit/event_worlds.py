@@ -6,7 +6,7 @@ independent trials as there are blocks.
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -104,18 +104,15 @@ def counted(world: World, protocol: al.Protocol) -> Iterator[tuple[float, World]
         yield 1 / len(groups), tuple(one for one in world if one.group == group)
 
 
-def takings(
-    world: World, bound: int, fits: Callable[[tuple[int, ...]], bool] = lambda _: True
-) -> Iterator[tuple[float, tuple[int, ...]]]:
-    """(probability, how many of each are taken): a person's rows in any order alike, up to `bound`, or until one does not fit."""
-    for probability, counts, _ in takings_with_cells(world, bound, fits, [None] * len(world), 0):
+def takings(world: World, bound: int) -> Iterator[tuple[float, tuple[int, ...]]]:
+    """(probability, how many of each are taken): a person's rows in any order alike, up to `bound`."""
+    for probability, counts, _ in takings_with_cells(world, bound, [None] * len(world), 0):
         yield probability, counts
 
 
 def takings_with_cells(
     world: World,
     bound: int,
-    fits: Callable[[tuple[int, ...]], bool],
     cells: Sequence[Cell | None],
     most: int,
 ) -> Iterator[tuple[float, tuple[int, ...], frozenset[Cell]]]:
@@ -131,9 +128,7 @@ def takings_with_cells(
                 if not reached:
                     continue
                 cell = cells[place]
-                if not fits(more):
-                    yield float(reached), counts, firsts
-                elif cell is not None and len(firsts) < most:
+                if cell is not None and len(firsts) < most:
                     following[more, firsts | {cell}] += reached
                 else:
                     following[more, firsts] += reached
@@ -199,18 +194,11 @@ class Attacker:
             codes = self._codes([one.item for one in held]) or [0] * len(held)
             cells = [(one.group, code) for one, code in zip(held, codes, strict=True)]
 
-            def added(counts: tuple[int, ...], units: list[Integers] = units) -> Integers:
-                parts = (count * unit for count, unit in zip(counts, units, strict=True))
-                return sum(parts, start=np.zeros_like(self._base))
-
-            def fits(counts: tuple[int, ...], added: Callable[..., Integers] = added) -> bool:
-                bound = protocol.sketch_bound
-                return bound is None or int((added(counts) ** 2).sum()) <= bound
-
-            bounds = int(protocol.contribution or 0), fits, cells, protocol.margin_contribution or 0
+            bounds = int(protocol.contribution or 0), cells, protocol.margin_contribution or 0
             for probability, counts, firsts in takings_with_cells(held, *bounds):
                 groups = {one.group for one, count in zip(held, counts, strict=True) if count}
-                block = self._base + added(counts) + self._counted(firsts, groups)
+                parts = (count * unit for count, unit in zip(counts, units, strict=True))
+                block = sum(parts, start=self._base) + self._counted(firsts, groups)
                 mixture[tuple(block.ravel().tolist())] += share * probability
         return mixture
 

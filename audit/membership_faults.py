@@ -36,13 +36,6 @@ def weakened(protocol: al.Protocol, factor: float = WEAK) -> al.Protocol:
     return weak
 
 
-def loosened(protocol: al.Protocol) -> al.Protocol:
-    """The protocol with a bound in the sketch twice as long as its noise covers."""
-    loose = copy.copy(protocol)
-    loose.__dict__["sketch_bound"] = 4 * (protocol.sketch_bound or 0)
-    return loose
-
-
 def with_more_margins(protocol: al.Protocol) -> al.Protocol:
     """The protocol with twice as many item groups of a person as its noise covers."""
     more = copy.copy(protocol)

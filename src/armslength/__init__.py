@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from armslength.errors import OutOfMemoryError as OutOfMemoryError
     from armslength.errors import ParameterError as ParameterError
     from armslength.errors import UnsupportedVersionError as UnsupportedVersionError
-    from armslength.estimates.contribution_quantiles import ContributionQuantiles as ContributionQuantiles
     from armslength.estimates.distances import cosines as cosines
     from armslength.estimates.distances import distances as distances
     from armslength.estimates.distances import inner_products as inner_products
@@ -55,7 +54,6 @@ if TYPE_CHECKING:
     from armslength.planner.size_plan import Plan as Plan
     from armslength.protocol.protocol import Protocol as Protocol
     from armslength.protocol.record import record_items as record_items
-    from armslength.release.contribution import contribution_quantiles as contribution_quantiles
     from armslength.release.release import sketch_in_clear as sketch_in_clear
     from armslength.reporting.page import report as report
     from armslength.sketches.sketch_file import load as load
@@ -83,7 +81,6 @@ _HOME = {
         "answers.outliers": "Outliers outliers",
         "answers.plane": "Plane plane",
         "errors": "ArmslengthError BudgetError CorruptFileError FormatError IncompatibleSketchesError InputError NotResolvableError ParameterError UnsupportedVersionError",
-        "estimates.contribution_quantiles": "ContributionQuantiles",
         "estimates.distances": "cosines distances inner_products squared_distances squared_norms valid_squared_distances",
         "estimates.estimate": "Estimate",
         "estimates.shapes": "shape_cosines shape_distances totals",
@@ -94,7 +91,6 @@ _HOME = {
         "planner.size_plan": "Plan",
         "protocol.protocol": "Protocol",
         "protocol.record": "record_items",
-        "release.contribution": "contribution_quantiles",
         "release.release": "sketch_in_clear",
         "reporting.page": "report",
         "sketches.sketch_file": "load",

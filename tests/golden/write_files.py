@@ -135,9 +135,6 @@ def protocols():
             total_share="0.1",
             vocabulary=["a", "b", "c", "d"],
         ),
-        al.Protocol(
-            transforms[2], epsilon=1, delta="1e-6", contribution=20, max_norm="4.9", unit="one patient"
-        ),
         *_with_margins(),
     ]
 
@@ -150,7 +147,9 @@ def _with_margins():
     record = {"age": [18, 40], "sex": ["F", "M"], "admitted": "month"}
     return [
         al.Protocol(transform, margins=items, margin_share="0.2", **events),
-        al.Protocol(transform, margins=prefixes, margin_share="0.2", delta="1e-6", max_norm=8, **events),
+        al.Protocol(
+            transform, margins=prefixes, margin_share="0.2", delta="1e-6", noise="gaussian", **events
+        ),
         al.Protocol(
             transform, epsilon=1, record=record, margins=["age", "sex"], margin_share="0.1", total_share="1/3"
         ),

@@ -20,7 +20,6 @@ from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups, TableJob
 from armslength.ingest.sums import margin_cells
 from armslength.protocol.margins import margin_table
-from reference import sketch_bound
 from reference.margins import all_margins, group_of_prefixes, group_of_table, margins_of
 
 KEY = bytes(range(32))
@@ -41,7 +40,6 @@ class Case(NamedTuple):
     resolution: float
     count: str
     one_group: bool
-    max_norm: int | None
     relation: str
 
     @property
@@ -50,12 +48,10 @@ class Case(NamedTuple):
         return al.Protocol(
             al.SparseJL(sketch_dim=K, seed="margins"),
             epsilon=1,
-            delta="1e-6" if self.max_norm else 0,
             contribution=self.contribution,
             resolution=self.resolution,
             count=self.count,
             one_group=self.one_group,
-            max_norm=self.max_norm,
             relation=self.relation,
             margins=lists[self.rule],
             margin_share="0.25",
@@ -68,20 +64,6 @@ class Case(NamedTuple):
 
     def expected(self):
         protocol = self.protocol
-
-        def shorten(kept):
-            if protocol.sketch_bound is None or not kept:
-                return kept
-            matrix = protocol.transform.signed_rows([item for _, item, _ in kept])
-            columns = [
-                {(e if e >= 0 else -1 - e): (1 if e >= 0 else -1) for e in row} for row in matrix.tolist()
-            ]
-            full = [
-                (self.rows.index(row), column, amount)
-                for (row, _, amount), column in zip(kept, columns, strict=True)
-            ]
-            parts = sketch_bound.longest_prefix(full, protocol.sketch_bound)
-            return [(row, item, part) for (row, item, _), part in zip(kept, parts, strict=True)]
 
         steps = [event[3] / self.resolution for event in self.events]
         whole = [
@@ -99,7 +81,6 @@ class Case(NamedTuple):
                 bound=math.floor(self.contribution / self.resolution),
                 most=self.most,
                 key=KEY,
-                shorten=shorten,
                 each_once=self.count == "people",
                 one_group=self.one_group,
             ),
@@ -138,7 +119,6 @@ def cases(draw, most_people=6):
         st.sampled_from([1, 1, 2, -1, 0, 0.5, -0.25, 7]),
     )
     contribution = draw(st.sampled_from([1, 2, 5, 40]))
-    max_norm = draw(st.sampled_from([None, None, 1, 2]))
     return Case(
         draw(st.lists(event, max_size=40)),
         rows,
@@ -148,7 +128,6 @@ def cases(draw, most_people=6):
         1.0 if count == "people" else draw(st.sampled_from([1.0, 0.25])),
         count,
         draw(st.booleans()),
-        None if max_norm is None else min(max_norm, contribution),
         draw(st.sampled_from(["add_remove", "replace"])),
     )
 
@@ -193,7 +172,7 @@ def test_neighbors_differ_by_no_more_than_the_noise_covers(case, other):
 def test_the_bound_is_attained(one_group):
     """The calibration wastes nothing: G cells and R rows, and as many others instead."""
     rows = [f"r{number}" for number in range(10)]
-    case = Case([], rows, "prefix", 5, 3, 1.0, "people", one_group, None, "replace")
+    case = Case([], rows, "prefix", 5, 3, 1.0, "people", one_group, "replace")
     if one_group:  # four item groups in one row
         places = [[(row, item) for item in ("S1", "I1", "Åland", "S06")] for row in rows[:2]]
     else:  # one item in each of five rows
@@ -206,7 +185,7 @@ def test_the_bound_is_attained(one_group):
 
 @given(st.lists(ITEM, max_size=30), st.sampled_from(["table", "prefix"]))
 def test_codes_are_those_of_the_specification(items, rule):
-    case = Case([], ["r"], rule, 3, 2, 1.0, "people", False, None, "add_remove")
+    case = Case([], ["r"], rule, 3, 2, 1.0, "people", False, "add_remove")
     margins = case.protocol.margins
     composed = [item.replace("A\u030a", "Å") for item in items]
     codes = margins.codes(composed, margin_table(ITEMS if rule == "table" else None, margins))
@@ -265,16 +244,15 @@ def test_cells_of_people_with_few_and_many_events_are_those_of_the_specification
         sizes = generator.integers(0, most_events + 1, 4)
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         groups, margins = (generator.integers(0, n, starts[-1]).astype(np.int32) for n in (7, names + 1))
-        amounts = generator.choice([0, 1, -2], starts[-1]).astype(np.int64)
         most = int(generator.integers(1, 12))
         expected = []
         for first, last in pairwise(starts.tolist()):
-            theirs = zip(groups[first:last].tolist(), margins[first:last].tolist(), amounts[first:last].tolist(), strict=True)  # fmt: skip
-            listed = list(theirs)
+            theirs = zip(groups[first:last].tolist(), margins[first:last].tolist(), strict=True)
+            listed = [(*each, 1) for each in theirs]
             cells, _ = margins_of([each for each in listed if each[1] < names], lambda item: item, most)
             _, rows = margins_of(listed, lambda item: item, most)
             expected += [*cells, *((row, names) for row in rows)]
-        found = margin_cells(starts, groups, margins, amounts, names, most, WORDS)
+        found = margin_cells(starts, groups, margins, names, most, WORDS)
         assert Counter(zip(*(each.tolist() for each in found), strict=True)) == Counter(expected)
 
 
@@ -288,10 +266,9 @@ def test_nobody_can_choose_events_that_take_long():
     usual = np.random.default_rng(1).integers(0, chosen.max(), count)
 
     def seconds(rows):
-        starts, amounts = np.array([0, count]), np.ones(count, dtype=np.int64)
-        cells = rows.astype(np.int32), margins.astype(np.int32), amounts
+        cells = rows.astype(np.int32), margins.astype(np.int32)
         begin = time.perf_counter()
-        margin_cells(starts, *cells, names, count, WORDS)
+        margin_cells(np.array([0, count]), *cells, names, count, WORDS)
         return time.perf_counter() - begin
 
     seconds(usual)  # compiles

@@ -72,7 +72,6 @@ def test_any_sharing_of_the_work_gives_the_integers_of_one_machine(data):
         (PROTOCOL, {}),
         (counting(), {}),
         (counting(one_group=True), {}),
-        (counting(delta="1e-6", max_norm="1.5"), {}),
         (with_margins(one_group=True), {}),
         (with_margins(), {}),
         (counting(margins=BY_ITEM, margin_share="0.2", margin_contribution=2), {"margins": BY_ITEM}),

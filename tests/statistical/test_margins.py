@@ -10,12 +10,12 @@ import armslength as al
 from statistical.limits import LIMIT, check_variance, draws_for_variance
 
 NAMES = ["one", "two", "three"]
-BOUNDED = {"delta": "1e-6", "max_norm": 8, "contribution": 50}
+GAUSSIAN = {"delta": "1e-6", "noise": "gaussian", "contribution": 50}
 PROTOCOLS = {
     "laplace": {"contribution": 5, "one_group": True},
     "laplace, replace": {"contribution": 5, "relation": "replace", "total_share": "0.1"},
-    "laplace beside gaussian": {**BOUNDED, "one_group": True},
-    "gaussian": BOUNDED,
+    "laplace beside gaussian": {**GAUSSIAN, "one_group": True},
+    "gaussian": GAUSSIAN,
 }
 
 

@@ -326,6 +326,6 @@ def _unit_text(protocols: Sequence[Protocol], by: str) -> str:
     """What a difference is counted in."""
     if by == "shape":
         return "percentage points of all that was counted"
-    kinds = {(protocol.count, protocol.item_weights) for protocol in protocols}
-    (count, weights) = kinds.pop() if len(kinds) == 1 else ("counts", None)
-    return "weighted counts" if weights else count or "data units"
+    kinds = {protocol.count for protocol in protocols}
+    count = kinds.pop() if len(kinds) == 1 else "counts"
+    return count or "data units"

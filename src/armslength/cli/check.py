@@ -1,75 +1,51 @@
-"""Before a release: is my table read as I mean it (`armslength check`), and how many items of a person should count (`contribution`)?"""
+"""Before a release: is my table read as I mean it (`armslength check`)?"""
 
 import json
-import math
 import sys
 from dataclasses import asdict
-from fractions import Fraction
 from typing import Any
 
 import click
 
 import armslength as al
-from armslength.cli.exit_codes import NEEDS_A_LOOK, NOT_RESOLVABLE
-from armslength.cli.ledger import charge_text, chosen_ledger, ledger_options
+from armslength.cli.exit_codes import NEEDS_A_LOOK
 from armslength.cli.options import (
     EXISTING_FILE,
-    LEVEL,
     NAMES,
-    RELATION,
-    TABLE_OR_JSON,
-    Decorator,
     all_of,
     choice,
     event_source,
-    flag,
     option,
     record_options,
     source_options,
 )
-from armslength.cli.output import as_json, at_most, echo_notes, indented_lines, is_terminal, paragraph
+from armslength.cli.output import as_json, at_most, indented_lines, is_terminal
 from armslength.errors import plural, printable
-from armslength.estimates.contribution_quantiles import LARGEST_ITEMS
 from armslength.ingest.check_table import TableCheck, check_table
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.ingest.spellings import SpellingCheck
-from armslength.ledger.ledger import open_account
 from armslength.planner.least_people import least_people
-from armslength.privacy.exact_numbers import checked_epsilon, decimal_text, weakness
 from armslength.protocol.record import MISSING, OTHER, checked_record
-from armslength.results import table_lines
 
 BANNER = "PRIVATE: for you, the data holder. Nothing was spent. Do not share this output."
 _MOST_SHOWN = 20
-_NEARLY_ALL = 0.99  # of the people: a larger C is not shown
-_CHOSEN = 0.9  # the quantile without which C cannot be chosen
 
 
-def _event_options(item: Decorator) -> Decorator:
-    return all_of(
-        click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="SOURCE..."),
-        option("--person", "Who an event is about.", required=True, metavar="COLUMN"),
-        item,
-        option("--group", "Which group an event belongs to; with --public-groups.", metavar="COLUMN"),
-        option("--public-groups", "Every group that gets a row: names with commas, or @file.", **NAMES),
-        option("--label", "Instead of both: the name of the one row for all events."),
-        option("--memory", "About how much to use before events go to an encrypted file.", default="1GB"),
-        option("--threads", "At most this many threads.", type=int),
-        source_options,
-    )
-
-
-event_options = _event_options(option("--item", "What happened.", required=True, metavar="COLUMN"))
 # The options of a release that say what is read.
 table_options = all_of(
-    _event_options(
-        option("--item", "What happened. Not for records: their columns become items.", metavar="COLUMN")
-    ),
+    click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="SOURCE..."),
+    option("--person", "Who an event is about.", required=True, metavar="COLUMN"),
+    option("--item", "What happened. Not for records: their columns become items.", metavar="COLUMN"),
+    option("--group", "Which group an event belongs to; with --public-groups.", metavar="COLUMN"),
+    option("--public-groups", "Every group that gets a row: names with commas, or @file.", **NAMES),
+    option("--label", "Instead of both: the name of the one row for all events."),
+    option("--memory", "About how much to use before events go to an encrypted file.", default="1GB"),
+    option("--threads", "At most this many threads.", type=int),
+    source_options,
     option("--weight", "How much an event counts; may be negative.  [default: 1 each]", metavar="COLUMN"),
     option("--protocol protocol_file", "What all parties agreed on.", required=True, type=EXISTING_FILE),
     option("--vocabulary", "For a protocol with a vocabulary: its names, or @file.", **NAMES),
-    option("--item-weights", "For a protocol with item weights: the same file.", type=EXISTING_FILE),
     option(
         "--margins", "For a protocol whose margins are a table of items: the same file.", type=EXISTING_FILE
     ),
@@ -91,7 +67,6 @@ def table_job(files: tuple[str, ...], options: dict[str, Any]) -> TableJob:
         EventColumns(options["person"], options["item"], options["group"], options["weight"]),
         public_groups_of(options["group"], options["public_groups"], options["label"]),
         options["vocabulary"],
-        options["item_weights"],
         margins=options["margins"],
         memory=options["memory"],
         threads=options["threads"],
@@ -109,8 +84,8 @@ Examples:
 `armslength release --help` lists everything that SOURCE may be.
 The output is as private as the table: it goes to your terminal, and never to a file or a pipe unless you ask for
 --format json. Fix your table, the list of groups or the columns with it. Do not change the protocol because of it: what
-it shows about C or the groups would then reach the other parties. `armslength contribution` tells them in private. Exit code 0
-says that nothing looks wrong; 7 that something needs a look.
+it shows about C or the groups would then reach the other parties. Exit code 0 says that nothing looks wrong; 7 that
+something needs a look.
 """
 )
 @table_options
@@ -288,9 +263,7 @@ def _counted(result: TableCheck, job: TableJob) -> str:
     if result.share is None:
         return "nothing"
     over = f"{plural(result.people_over, 'person has', 'people have')} more"
-    kept = f"{result.share:.0%} of {_counted_noun(job)} at {job.protocol.contribution:,} a person; {over}."
-    choose = " To choose that number without a leak: armslength contribution"
-    return kept if job.protocol.record is not None else kept + choose  # a record sets that number
+    return f"{result.share:.0%} of {_counted_noun(job)} at {job.protocol.contribution:,} a person; {over}."
 
 
 def _counted_noun(job: TableJob) -> str:
@@ -317,90 +290,3 @@ def _item_groups(result: TableCheck, job: TableJob) -> list[str]:
     lines += at_most(_MOST_SHOWN, empty, "item group")
     share, bound = check.people_over / result.people, job.protocol.margin_contribution
     return [*lines, f"{share:.1%} of people have more item groups than count ({bound:,} of each person)."]
-
-
-@click.command(
-    epilog="""\b
-Examples:
-  armslength contribution visits.parquet --person patient_id --item code --group hospital \\
-             --public-groups @hospitals.txt --epsilon 0.1 --unit "one patient" --population visits-2026
-  armslength contribution visits.csv.gz --person patient_id --item code --label north \\
-             --epsilon 0.1 --unit "one patient" --population north-2026 --new-ledger
-
-`armslength release --help` lists everything that SOURCE may be.
-People are counted by how many different items they have: 1, 2, 3 to 4, 5 to 8, ..., over 1024. The counts get exact
-noise, so the answer may be shared, and costs ε, which adds up with that of the release. All parties must use one C:
-each runs this, and together you take one number, such as the 90 % line. A line is "not resolved" if there are too few
-people for this ε. For 90 % that is fewer than 100/ε (200/ε with --relation replace), and the exit code is 3. The noisy number
-of people decides, after ε is spent: the true number is private.
-"""
-)
-@event_options
-@option("--epsilon", "ε of this answer, such as 0.1. It adds up with later releases.", required=True)
-@option("--unit", 'Who is protected, such as "one patient": as in the protocol.', required=True)
-@RELATION
-@choice("--count", ["people", "events"], "What will count: people, once for each group and item, or events.")
-@flag("--one-group", "The protocol will count each person in one group only.")
-@choice("--items", ["string", "int64"], "The type of the items.")
-@ledger_options
-@LEVEL
-@TABLE_OR_JSON
-def contribution(files: tuple[str, ...], output_format: str, **options: Any) -> None:
-    """Learn in private how many items people have, to choose C, the contribution of a protocol. It spends privacy."""
-    ledger = chosen_ledger(options)
-    source = event_source(files, options)
-    result = al.contribution_quantiles(source, ledger=ledger, show_progress=True, **options)
-    echo_notes(weakness(checked_epsilon(options["epsilon"]), Fraction(0)))
-    if output_format == "json":
-        document = {
-            "people": result.people,
-            "level": result.level,
-            "noise_scale": result.law.scale,
-            "counts": result.counts,
-            "quantiles": result.to_arrow().to_pylist(),
-            "shares": result.shares().to_pylist(),
-        }
-        click.echo(as_json(document))
-    else:
-        click.echo("\n".join(_quantile_lines(result, options)))
-        click.echo(charge_text(open_account(ledger, options["population"]), "charged"))
-    if not result.is_resolved(_CHOSEN):
-        click.get_current_context().exit(NOT_RESOLVABLE)
-
-
-def _quantile_lines(result: "al.ContributionQuantiles", options: dict[str, Any]) -> list[str]:
-    """The answer in words and two tables."""
-    noun = "events" if options["count"] == "events" else "items"
-    quantiles = [
-        {
-            "share of people": f"{row['quantile']:.0%}",
-            f"have at most so many {noun}": _edge(row["items"]) if row["resolved"] else "not resolved",
-            "from": _edge(row["lower"]),
-            "to": _edge(row["upper"]),
-        }
-        for row in result.to_arrow().to_pylist()
-    ]
-    epsilon = decimal_text(checked_epsilon(options["epsilon"]))
-    about = f"about {max(0, result.people):,} people; ε = {epsilon} for {options['unit']}; {100 * result.level:g} % for all lines together"
-    lines = [f"How many {noun} do people have?  ({about})", "", *table_lines(quantiles, ()), ""]
-    if not result.is_resolved(_CHOSEN):
-        least = math.ceil(100 * result.law.scale)
-        note = f"Too few people for this ε: 90 % needs about {least:,}. Take C from public figures, or a larger ε."
-        return [*lines, paragraph(note)]
-    rows = result.shares().to_pylist()
-    enough = [row["lower"] >= _NEARLY_ALL for row in rows]
-    shares = [
-        {
-            "C": f"{row['items']:,}",
-            "people counted in full": f"{row['share']:.0%}",
-            "from": f"{row['lower']:.0%}",
-            "to": f"{row['upper']:.0%}",
-        }
-        for row in rows[: 1 + enough.index(True) if any(enough) else None]
-    ]
-    note = f"What share of {noun} a C keeps cannot be told: a few people may have any number of them. All parties must use one C."
-    return [*lines, *table_lines(shares, ()), "", paragraph(note)]
-
-
-def _edge(items: float) -> str:
-    return f"{items:,.0f}" if math.isfinite(items) else f"over {LARGEST_ITEMS:,}"

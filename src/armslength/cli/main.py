@@ -12,7 +12,6 @@ VERBS = {
     "plan": "Choose the settings; says how accurate, and whether it can work.",
     "rehearse": "Try the whole workflow on public or made-up data; spends nothing.",
     "protocol": "Make what all parties agree on.",
-    "contribution": "Learn in private how many items of a person to count. Spends privacy.",
     "check": "Check your own table before a release. Its output is private.",
     "release": "Release one private sketch for each group of an event table.",
     "show": "Show what a sketch file or a protocol holds, and its release card.",
@@ -32,7 +31,6 @@ _FILES = {
     **dict.fromkeys(("show", "verify"), "sketch_files"),
     **dict.fromkeys(("compare", "nearest", "cluster", "alike", "outliers", "drift", "report"), "answers"),
     "plan": "protocol",
-    "contribution": "check",
     "demo": "rehearse",
 }
 

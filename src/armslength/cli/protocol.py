@@ -26,7 +26,7 @@ from armslength.cli.options import (
 from armslength.cli.output import as_csv, as_json, echo_notes, is_terminal, paragraph
 from armslength.planner.predictions import smallest_resolved_distance
 from armslength.plots import check_format
-from armslength.privacy.exact_numbers import decimal_text, weakness
+from armslength.privacy.exact_numbers import weakness
 from armslength.protocol.record import check_record_contribution, checked_record, record_input_dim
 from armslength.randomness.seeds import fresh_seed
 from armslength.sketches.card import guarantee_in_words
@@ -240,8 +240,6 @@ def protocol() -> None:
 Examples:
   armslength protocol new --epsilon 1 --contribution 20 --unit "one patient" --sketch-dim 512 \\
              --seed trial-2026 --total-share 0.1 -o protocol.json    sizes and shapes can be compared
-  armslength protocol new --epsilon 1 --delta 1e-6 --contribution 100 --max-norm 11 --unit "one customer" \\
-             --sketch-dim 2048 -o protocol.json    people with many items: 11 is about √(1.2 · 100)
   armslength protocol new --epsilon 1 --delta 1e-6 --radius 1 --unit "one visit" --transform HadamardJL \\
              --input-dim 70000 --sketch-dim 256 -o protocol.json
   armslength protocol new --record age:18,40,65,80 --record sex --record admitted:month --pair age,sex \\
@@ -268,16 +266,6 @@ With --margins, a release also tells how many people of each group have an item 
     "SparseJL: balanced is a little more accurate, and needs --input-dim.",
 )
 @choice("--noise", ["auto", "laplace", "gaussian"], "auto: the law of the smaller exact variance.")
-@option(
-    "--max-norm",
-    "Bound each person's part of all sketches to this length, with Gaussian noise: less noise where --contribution is large. "
-    "The root of 1.2 times the contribution keeps nearly all of that many different items. Event tables only.",
-)
-@option(
-    "--item-weights",
-    "A public .csv or .parquet file with the columns item and weight; others count nothing.",
-    type=EXISTING_FILE,
-)
 @_margin_options
 @_protocol_options
 @OVERWRITE
@@ -290,7 +278,7 @@ def new(unit: str | None, transform: str, overwrite: bool, output: str, **option
     options["input_dim"] = record_input_dim(
         recipe, **{name: options.pop(name) for name in ("input_dim", "open_vocabulary")}
     )
-    if recipe is not None and options["item_weights"] is None:
+    if recipe is not None:
         check_record_contribution(recipe, options["contribution"])
     if not unit:
         if not is_terminal(sys.stdin):
@@ -337,11 +325,8 @@ def _transform(
 def description(protocol: "al.Protocol") -> str:
     """The protocol in words."""
     weak = weakness(protocol.epsilon, protocol.released_delta)
-    norm = "" if protocol.max_norm is None else decimal_text(protocol.max_norm)
     optional = {
         "record": protocol.record,
-        "item weights": protocol.item_weights and f"the list with SHA-256 {protocol.item_weights}",
-        "max norm": norm and f"{norm}, of each person's part of all sketches",
         "margins": protocol.margins,
     }
     lines = [

@@ -160,10 +160,10 @@ def people_of(sketches: Sketches, total: Floats) -> tuple[Floats, Floats]:
     """
     noises = sketches.noises
     counts = np.diff(noises.starts)
-    of_people = all(source == "events" and protocol.counts_people for protocol, source in noises.releases)
+    of_people = all(source == "events" and protocol.count == "people" for protocol, source in noises.releases)
     if not of_people or noises.in_clear.any() or (counts == 0).any() or (noises.coefficients != 1).any():
         raise ParameterError(
-            "beyond_chance must have released rows, or sums of them, of event tables that count people, without weights, got others; "
+            "beyond_chance must have released rows, or sums of them, of event tables that count people, got others; "
             "ask about the counts instead (beyond_chance=False)"
         )
     contributions = np.array([protocol.contribution or 0 for protocol, _ in noises.releases])[noises.numbers]

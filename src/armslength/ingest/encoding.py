@@ -3,7 +3,7 @@
 A row without a usable person, group, item or weight is left out, by itself.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import NamedTuple, Protocol
@@ -35,7 +35,6 @@ _NO_WORDS = b"\xff" * 16
 _NO_TEXT = pa.Array.from_buffers(pa.large_string(), 1, [None, pa.py_buffer(bytes(16)), pa.py_buffer(b"")])
 _LONG = np.uint64(255 << 56)
 _0, _32 = np.uint64(0), np.uint64(32)
-_NO_AMOUNTS = np.empty(0, dtype=np.int64)
 _NO_MARGINS: Words = np.empty(0, dtype=np.uint64)
 _NO_ROWS: Words = np.empty((0, 2), dtype=np.uint64)
 
@@ -92,7 +91,6 @@ class _KnownItems(NamedTuple):
     words: Words  # n x 2; all ones for an item that cannot be used
     margins: Words  # the number of each item's group, if there are item groups
     is_usable: NDArray[np.bool_]
-    amounts: Int64s  # what an event with each item counts, if there are item weights
     list: (
         ItemList | None
     )  # of the same; None for texts of one batch, which are forgotten, so that events cannot refer to them
@@ -106,7 +104,6 @@ class Items(NamedTuple):
     numbers: Int64s  # of each row's item in the list; where there are words, of its item group
     list: ItemList | None
     words: Words  # of each row, where there is no list; else empty
-    amounts: Int64s  # what each row counts, if there are item weights
     is_usable: NDArray[np.bool_]
 
 
@@ -118,7 +115,6 @@ class ItemWords:
     Args:
         key: Of the hash that says where to look.
         names: The names of a fixed vocabulary; None where items are hashed.
-        amounts: What an event with each item counts; 0 for others. None: what the table says, or 1.
         margins: Gives the numbers of items' groups; None if there are none.
     """
 
@@ -126,10 +122,9 @@ class ItemWords:
         self,
         key: Words,
         names: Sequence[str] | None,
-        amounts: Mapping[str, int] | None,
         margins: Callable[[list[str]], NDArray[np.int32]] | None,
     ) -> None:
-        self._amounts, self._margins = amounts, margins
+        self._margins = margins
         self._numbers = None if names is None else {name: number for number, name in enumerate(names)}
         self._key = key
         self._lock = Lock()
@@ -152,13 +147,12 @@ class ItemWords:
                 if known.list is not None:
                     self._known = known
             numbers[is_new] = self._numbers_among(known, new)
-        amounts: Int64s = known.amounts[numbers] if len(known.amounts) else _NO_AMOUNTS
         # nearly always only the empty text, which is the first, cannot be used
         is_usable = numbers != 0 if known.is_usable[1:].all() else known.is_usable[numbers]
         if known.list is not None:
-            return Items(numbers.astype(np.int64), known.list, _NO_ROWS, amounts, is_usable)
+            return Items(numbers.astype(np.int64), known.list, _NO_ROWS, is_usable)
         margins = known.margins[numbers] if len(known.margins) else np.zeros(len(numbers))
-        return Items(margins.astype(np.int64), None, known.words[numbers], amounts, is_usable)
+        return Items(margins.astype(np.int64), None, known.words[numbers], is_usable)
 
     def _numbers_among(self, known: _KnownItems, items: pa.Array) -> NDArray[np.int32]:
         return find_texts(*_buffers(items), *_buffers(known.texts), known.packed, known.slots, self._key)
@@ -167,22 +161,19 @@ class ItemWords:
         """What is known, if anything, and these texts."""
         names = list(map(_item_name, different.to_pylist()))
         words = np.frombuffer(b"".join(map(self._words_of, names)), dtype="<u8").reshape(-1, 2)
-        amounts, margins = _NO_AMOUNTS, _NO_MARGINS
-        if self._amounts is not None:
-            amounts = np.array([self._amounts.get(name, 0) for name in names], dtype=np.int64)
+        margins = _NO_MARGINS
         if self._margins is not None:
             margins = self._margins(names).astype(np.uint64)
         if known is not None:
             different = pa.concat_arrays([known.texts, different])
-            words, amounts = np.concatenate([known.words, words]), np.concatenate([known.amounts, amounts])
-            margins = np.concatenate([known.margins, margins])
+            words, margins = np.concatenate([known.words, words]), np.concatenate([known.margins, margins])
         items = None
         if len(words) <= _MOST_ITEMS and different.nbytes <= BYTES_AT_ONCE:
             items = ItemList() if known is None or known.list is None else known.list
             items.words, items.margins = words, margins
         is_usable = words[:, 0] != np.uint64(2**64 - 1)
         table = table_of_texts(*_buffers(different), self._key)
-        return _KnownItems(different, words, margins, is_usable, amounts, items, *table)
+        return _KnownItems(different, words, margins, is_usable, items, *table)
 
     def _words_of(self, name: str) -> bytes:
         if not name:
@@ -288,10 +279,9 @@ class EventEncoder:
             with self._lock:
                 self._watch.items(found.field("values"), found.field("counts"))
         items = self._items(batch.column("item"))
-        amounts, usable["item"] = items.amounts, items.is_usable
+        usable["item"], amounts = items.is_usable, np.empty(0, dtype=np.int64)
         if "amount" in batch.schema.names:
             amounts = batch.column("amount").cast(pa.int64()).fill_null(0).to_numpy()
-        if len(amounts):
             usable["weight"] = amounts != 0
         is_usable = np.ones(batch.num_rows, dtype=np.bool_)
         lost = {}
@@ -334,7 +324,7 @@ class EventEncoder:
             words = np.zeros((len(numbers), 2), dtype=np.uint64)
             words[:, 1] = numbers.view(np.uint64)
             numbers = np.zeros(len(words), dtype=np.int64)
-        return Items(numbers, None, words, _NO_AMOUNTS, _is_valid(column))
+        return Items(numbers, None, words, _is_valid(column))
 
 
 def _text(column: pa.Array) -> pa.Array:

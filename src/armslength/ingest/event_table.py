@@ -27,11 +27,9 @@ from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.parquet_texts import ParquetTexts
 from armslength.ingest.partitions import DEFAULT_MEMORY, EventStore, Job, memory_bytes
 from armslength.ingest.records import record_roles
-from armslength.ingest.sketch_bound import bound_sketches
 from armslength.ingest.sources import event_files, size_of
 from armslength.ingest.sums import GroupSums, ItemColumns, Sums, SumShape, margin_cells
 from armslength.progress import progress
-from armslength.protocol.item_weights import item_amounts
 from armslength.protocol.margins import folded_table, margin_table
 from armslength.protocol.protocol import Protocol, check_settings_for_tables, checked_vocabulary
 from armslength.randomness.seeds import canonical_text
@@ -52,20 +50,18 @@ class TableJob:
     groups: "PublicGroups"
     bound: int  # the most that one person adds, in grid units
     item_names: list[str] | None  # of a fixed vocabulary, in order
-    item_amounts: dict[str, int] | None  # what an event of each item counts, in grid units
     margin_table: dict[str, int] | None  # the item group of each listed item or prefix; None without margins
     memory: str
     threads: int
 
     @classmethod
-    def of(  # noqa: PLR0913  # the arguments of a release
+    def of(  # the arguments of a release
         cls,
         source: Any,
         protocol: Protocol,
         columns: EventColumns,
         groups: "PublicGroups",
         vocabulary: Any = None,
-        item_weights: Any = None,
         *,
         margins: Any = None,
         memory: str = DEFAULT_MEMORY,
@@ -79,20 +75,16 @@ class TableJob:
             raise ParameterError("unit must say in the protocol who is protected, such as 'one patient'")
         check_settings_for_tables(protocol)
         columns = _with_record(columns, protocol)
-        if columns.weight is not None and protocol.item_weights is not None:
-            raise ParameterError("weight must be left out with item weights, got one")
         if protocol.count == "people" and columns.weight is not None:
             raise ParameterError(
                 "weight must be left out where the protocol counts people, got one; "
                 'make a protocol with count="events" (--count events) to add up weights'
             )
-        names, amounts, table = item_names(protocol, vocabulary), None, None
-        if item_weights is not None or protocol.item_weights is not None:
-            amounts = item_amounts(item_weights, protocol.item_weights, protocol.resolution)
+        names, table = item_names(protocol, vocabulary), None
         if margins is not None or protocol.margins is not None:
             table = margin_table(margins, protocol.margins)
         workers = worker_count(threads)
-        return cls(source, protocol, columns, groups, bound, names, amounts, table, memory, workers)
+        return cls(source, protocol, columns, groups, bound, names, table, memory, workers)
 
     @cached_attribute
     def shape(self) -> SumShape:
@@ -124,13 +116,10 @@ class TableJob:
                 item_columns = ItemColumns(self.protocol, self.shape)
             columns = item_columns(kept.items)
             caches.append(item_columns)
-            bound = self.protocol.sketch_bound
-            if bound is not None:
-                bound_sketches(kept.starts, kept.groups, columns, kept.amounts, bound)  # type: ignore[arg-type]  # few entries
             cells, margins = None, self.protocol.margins
             if margins is not None:
                 limits = len(margins.names), self.protocol.margin_contribution or 0
-                cells = margin_cells(kept.starts, kept.groups, kept.margins, kept.amounts, *limits, order.key)
+                cells = margin_cells(kept.starts, kept.groups, kept.margins, *limits, order.key)
             return replace(kept, columns=columns, margin_cells=cells)
 
         return self._for_all_persons(
@@ -144,8 +133,8 @@ class TableJob:
 
         Items that are in an item group only in another spelling have a number of their own: see `Margins.codes`.
 
-        Guarantee: a person's total is a function of that person's events and the release's key alone. It counts what would be kept under
-        an endless bound: each (group, item) once where people are counted, and one group where the protocol says so.
+        A person's total counts what would be kept under an endless bound: each (group, item) once where people are counted, and one group
+        where the protocol says so.
         """
         order = self._order(key)
 
@@ -157,7 +146,7 @@ class TableJob:
 
     def _order(self, key: bytes) -> KeyedOrder:
         each_once, one_group = self.protocol.count == "people", self.protocol.one_group
-        in_order = self.protocol.sketch_bound is not None or self.protocol.margins is not None
+        in_order = self.protocol.margins is not None
         return KeyedOrder(
             key, self.groups.labels, each_once=each_once, one_group=one_group, in_order=in_order
         )
@@ -179,7 +168,7 @@ class TableJob:
         if margins is not None and table is not None:
             other_spellings = None if watch is None else folded_table(table)
             codes = partial(margins.codes, table=table, other_spellings=other_spellings)
-        item_words = ItemWords(order.key, self.item_names, self.item_amounts, codes)
+        item_words = ItemWords(order.key, self.item_names, codes)
         encoder = EventEncoder(order.key, labels, item_words, left_out, watch)
         if self.protocol.record is not None:
             left_out.noun = "item"

@@ -186,7 +186,6 @@ def margin_cells(
     starts: Int64s,
     groups: NDArray[np.int32],
     margins: NDArray[np.int32],
-    amounts: Int64s,
     names: int,
     bound: int,
     key: Words,
@@ -207,8 +206,6 @@ def margin_cells(
         pairs = 0
         for event in range(starts[person], starts[person + 1]):
             row, margin = groups[event], margins[event]
-            if amounts[event] == 0:  # beyond the bound in the sketch
-                continue
             if margin < names and pairs < bound and _is_new(table, key, person, row, margin):
                 rows[used], columns[used] = row, margin
                 used, pairs = used + 1, pairs + 1

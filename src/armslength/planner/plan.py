@@ -22,7 +22,7 @@ from armslength.randomness.seeds import checked_seed
 from armslength.transforms.sparse_jl import SparseJL
 from armslength.transforms.transform import checked_input_dim
 
-_CHOSEN = frozenset(("transform", "noise", "noise_site", "max_norm", "item_weights"))
+_CHOSEN = frozenset(("transform", "noise", "noise_site"))
 _SETTINGS = frozenset(signature(Protocol).parameters) - _CHOSEN
 
 

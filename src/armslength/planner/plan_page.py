@@ -51,7 +51,7 @@ class AnyPlan(Result):
         return self.recommended.protocol(self.situation, self.seed, **self._chosen_fields())
 
     def _chosen_fields(self) -> dict[str, Any]:
-        """The arguments of the protocol that the plan chooses beside transform, noise and max_norm."""
+        """The arguments of the protocol that the plan chooses beside transform and noise."""
         return {}
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:

@@ -19,9 +19,8 @@ from armslength.estimates.pair_noise import PairNoise
 from armslength.estimates.variance import ErrorModel, VarianceCurve, curve_of
 from armslength.laws import LARGEST_SCALE, SMALLEST_SCALE, Cumulants, DiscreteLaplace, Law, RoundedNormal
 from armslength.planner.failure_bounds import failure_bound, pair_moments, usual_median
-from armslength.planner.situation import Situation, SizeSituation, usual_max_norm
+from armslength.planner.situation import Situation, SizeSituation
 from armslength.privacy.calibration import gaussian_scale
-from armslength.protocol.neighbors import sketch_bound
 from armslength.protocol.protocol import Protocol
 from armslength.transforms.hadamard_jl import LARGEST_PADDED_DIM, HadamardJL, padded_dimension
 from armslength.transforms.identity import Identity
@@ -41,29 +40,22 @@ class Option:
 
     transform: Transform  # under some seed; they all have this sensitivity
     noise: str  # "laplace" or "gaussian"
-    max_norm: Fraction | None = None  # of a bound in the sketch
     sensitivity: float  # in integer units: ℓ1 for Laplace, ℓ2 for Gaussian noise
 
     @classmethod
-    def of(
-        cls, protocol: Protocol, transform: Transform, noise: str, max_norm: Fraction | None = None
-    ) -> Self:
+    def of(cls, protocol: Protocol, transform: Transform, noise: str) -> Self:
         """With the sensitivity under the neighbors of a protocol."""
-        radius = protocol.neighbors.radius
-        if max_norm is not None:
-            bound = sketch_bound(max_norm, transform, protocol.contribution, protocol.resolution)
-            sensitivity = math.sqrt(bound) * (1 if protocol.relation == "add_remove" else 2)
-        elif noise == "laplace":
+        radius = float(protocol.neighbors.radius)
+        if noise == "laplace":
             sensitivity = radius * transform.l1_sensitivity
         else:
             sensitivity = radius * math.sqrt(transform.l2_sensitivity_squared)
-        return cls(transform=transform, noise=noise, max_norm=max_norm, sensitivity=sensitivity)
+        return cls(transform=transform, noise=noise, sensitivity=sensitivity)
 
     @property
     def label(self) -> str:
-        """The transform and the bound in words."""
-        bound = "" if self.max_norm is None else f", max_norm {float(self.max_norm):g}"
-        return self.transform.label + bound
+        """The transform in words."""
+        return self.transform.label
 
     @property
     def family(self) -> tuple[str, str]:
@@ -87,7 +79,6 @@ class Option:
             epsilon=situation.epsilon,
             delta=situation.delta_of(self.noise),
             noise=self.noise,
-            max_norm=self.max_norm,
             **{**situation.fields, **fields},
         )
 
@@ -119,22 +110,13 @@ class Configuration(Option):
 def options(situation: SizeSituation, above: int = 0) -> list[Option]:
     """All that the noise of this situation allows, with more than so many numbers; sizes of one family are together, and rise."""
     protocol = situation.protocol
-    unbounded = [
+    return [
         Option.of(protocol, build(sketch_dim=size, seed="plan"), noise)
         for build, sizes in _transforms(situation)
         for noise in situation.laws
         for size in sizes
         if size > above
     ]
-    bounded = [
-        Option.of(protocol, option.transform, option.noise, max_norm)
-        for option in unbounded
-        if option.noise == "gaussian"
-        # more entries in a column serve a target alone
-        if situation.target is not None or option.transform.column_entries == 1
-        if (max_norm := usual_max_norm(protocol, option.transform)) is not None
-    ]
-    return unbounded + bounded
 
 
 def _transforms(situation: SizeSituation) -> Iterator[tuple[Callable[..., Transform], Iterable[int]]]:
@@ -187,7 +169,6 @@ def predict(options: Iterable[Option], situation: SizeSituation) -> Iterator[Con
         yield Configuration(
             transform=option.transform,
             noise=option.noise,
-            max_norm=option.max_norm,
             sensitivity=option.sensitivity,
             curve=curve,
             relative_error=math.sqrt(curve.at_point(low)) / low,

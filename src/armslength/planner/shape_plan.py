@@ -18,14 +18,7 @@ from armslength.planner.margin_plan import NO_NOISE, MarginPlan, margin_plan, po
 from armslength.planner.needs import enough_epsilon, enough_people, offers
 from armslength.planner.plan_page import WIDTH, AnyPlan, explained, number_text, share_table
 from armslength.planner.predictions import Option, has_upper_end
-from armslength.planner.situation import (
-    ITEM_ERROR,
-    KEPT,
-    USUAL_DELTA,
-    USUAL_LARGEST,
-    Situation,
-    usual_max_norm,
-)
+from armslength.planner.situation import ITEM_ERROR, USUAL_LARGEST, Situation
 from armslength.planner.typical_pair import Mix, TypicalPair
 from armslength.plots import PlanCurves
 from armslength.privacy.exact_numbers import decimal_text
@@ -81,8 +74,7 @@ class ShapeSituation(Situation):
         of_totals = self.epsilon * share
         if not has_upper_end(transform.variance_coefficients[0], self.pairs):
             return None
-        max_norm = usual_max_norm(self.protocol, transform) if noise == "gaussian" else None
-        option = Option.of(self.protocol, transform, noise, max_norm)
+        option = Option.of(self.protocol, transform, noise)
         delta = self.delta * (1 - self.margin_share)  # margins may take their share of it
         law = option.law(self.epsilon * (1 - share - self.margin_share), delta)
         if law is None or not self.protocol.neighbors.radius / of_totals <= LARGEST_SCALE:
@@ -294,7 +286,7 @@ class ShapePlan(AnyPlan):
         if not self.resolvable:
             return [*lines, "", "Nothing is recommended: change one of these, or leave margins out."]
         margins = "" if situation.margins is None else f", {situation.margins.setting_text}"
-        recommended = f"Recommended: {_setting_text(best)}{margins}.{self._bound_text()}"
+        recommended = f"Recommended: {_setting_text(best)}{margins}."
         return [*lines, "", *textwrap.wrap(recommended, WIDTH), *self._last_lines()]
 
     def _cost(self, feature: str, **changes: Any) -> str:
@@ -314,22 +306,6 @@ class ShapePlan(AnyPlan):
         if not reach < 1:
             return ""
         return f": you will see most of those whose share of all that was counted differs by {points(reach)}"
-
-    def _bound_text(self) -> str:
-        """What a bound in the sketch gains and leaves out, or would gain if δ were not 0."""
-        situation, best = self.situation, self.recommended
-        if best.max_norm is not None:
-            laplace = [setting.seen or 0.0 for setting in self.settings if setting.noise == "laplace"]
-            return (
-                f" It bounds the length of each person's part of all sketches, and {KEPT}. "
-                f"With Laplace noise you would see mixes less than {_likeness(max(laplace, default=0.0))} alike."
-            )
-        if situation.delta:
-            return ""
-        with_delta = _recommended(_settings(replace(situation, delta=USUAL_DELTA)))
-        if with_delta.max_norm is None or best.gap < _NEARLY_EQUAL * with_delta.gap:
-            return ""
-        return f" With --delta {float(USUAL_DELTA):g} you would see mixes less than {_likeness(1 - with_delta.gap)} alike: {_setting_text(with_delta)}."
 
     def _missed(self) -> str:
         """What is hidden, by chance and by noise."""

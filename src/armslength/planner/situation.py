@@ -14,11 +14,6 @@ from armslength.transforms.transform import LARGEST_SKETCH_DIM, Transform
 
 LARGEST_DISTANCE = 1e30
 LARGEST_COUNT = 2**40
-_SLACK = Fraction(6, 5)  # of a squared max_norm, for items that meet in a bin
-SMALLEST_BOUNDED = 128  # with fewer numbers, items meet more often than that
-KEPT = "counts more than 99 % of different items of a person"  # with that slack, by simulation
-_MOST_BOUNDED = 2**28  # items of a person: then s·C² < 2^63 for every sparsity of a plan
-USUAL_DELTA = Fraction(1, 10**6)
 USUAL_LARGEST = 4096  # numbers a party
 LARGEST_FOR_ITEMS = 2**16  # the same, where listed items are to be explained
 MOST_EXPLAINED = 2**24
@@ -94,24 +89,6 @@ def checked_explain(explain: Any, max_sketch_dim: Any, input_dim: int | None) ->
         return count, integer("max_sketch_dim", max_sketch_dim, at_least=1, at_most=LARGEST_SKETCH_DIM)
     enough = [] if count is None else [math.ceil(count / ITEM_ERROR) + 1, input_dim or 0]
     return count, max(USUAL_LARGEST, *(size for size in [0, *enough] if size <= LARGEST_FOR_ITEMS))
-
-
-def usual_max_norm(protocol: Protocol, transform: Transform) -> Fraction | None:
-    """ρ = √(1.2·C), rounded up, or √C without a projection; None unless people are counted and a bound in the sketch is offered.
-
-    A person with C different items has a part of squared length C on average over the seed, and C exactly without a projection.
-    """
-    is_counted_once = (
-        protocol.count == "people" and protocol.resolution == 1 and protocol.item_weights is None
-    )
-    people = protocol.contribution if is_counted_once else None
-    if people is None or not 1 < people <= _MOST_BOUNDED or transform.column_entries is None:
-        return None
-    is_exact = transform.variance_coefficients == (0.0, 0.0)
-    if not is_exact and transform.sketch_dim < SMALLEST_BOUNDED:
-        return None
-    squared = people if is_exact else people * _SLACK
-    return min(Fraction(math.isqrt(math.ceil(10**4 * squared) - 1) + 1, 100), Fraction(people))
 
 
 def distances_of_interest(

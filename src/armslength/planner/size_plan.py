@@ -3,7 +3,7 @@
 import math
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ from armslength.estimates.item_intervals import typical_reach
 from armslength.planner.needs import Needs, needs_of, offers
 from armslength.planner.plan_page import WIDTH, AnyPlan, error_text, explained, number_text
 from armslength.planner.predictions import Configuration, options, predict, smallest_resolved_distance
-from armslength.planner.situation import ITEM_ERROR, KEPT, USUAL_DELTA, SizeSituation
+from armslength.planner.situation import ITEM_ERROR, SizeSituation
 from armslength.plots import PlanCurves
 from armslength.privacy.exact_numbers import decimal_text
 from armslength.results import table_lines
@@ -23,7 +23,6 @@ from armslength.threads import cached_attribute
 _NEARLY_EQUAL = 1.01
 _HARDLY_LARGER = 1.25
 _MOST_LEADING = 6  # lines of the printed table, beside the best of each transform
-_WORTH_A_DELTA = 1.1  # times less variance
 _PRINTED = ["label", "sketch_dim", "noise", "relative_error", "smallest_distance", "is_recommended"]
 _COLUMNS = pa.schema(
     {
@@ -207,32 +206,16 @@ class Plan(AnyPlan):
         return f": you will see most of those that differ by {number_text(float(f'{reach:.2g}'))} {counted}"
 
     def _noise_reasons(self) -> list[str]:
-        """Why this noise and this bound."""
+        """Why this noise."""
         situation, best = self.situation, self.recommended
         if best.noise == "gaussian":
-            why = "Gaussian noise is more accurate here"
-            laplace = [line for line in self.configurations if line.noise == "laplace" and line.is_choice]
-            if best.max_norm is not None:
-                ratio = (laplace[0].relative_error / best.relative_error) ** 2 if laplace else 0.0
-                less = (
-                    f" has {number_text(ratio)} times less variance than Laplace noise, and" if ratio else ""
-                )
-                bound = f"(max_norm {float(best.max_norm):g}), with Gaussian noise,{less} {KEPT}"
-                why = f"a bound on the length of each person's part of all sketches {bound}"
-            return [f"{why}; with delta=0 the first Laplace line is the choice"]
+            return ["Gaussian noise is more accurate here; with delta=0 the first Laplace line is the choice"]
         if situation.delta > 0:
             gaussian = (line.relative_error for line in self.configurations if line.noise == "gaussian")
             is_better = next(gaussian, math.inf) > best.relative_error
             verdict = "more accurate" if is_better else "as accurate, to a percent,"
             return [f"Laplace noise is {verdict} here, and pure: δ is not spent"]
-        # what a bound in the sketch would gain, if δ were not 0
-        with_delta = replace(situation, delta=USUAL_DELTA)
-        bounded = [option for option in options(with_delta) if option.max_norm is not None]
-        lines = [line for line in predict(bounded, with_delta) if line.is_choice and line.has_upper_end]
-        better = min(lines, key=lambda line: line.relative_error, default=best)
-        ratio = (best.relative_error / (better.relative_error or math.inf)) ** 2
-        gain = f"{better.label} and Gaussian noise would have {number_text(ratio)} times less variance"
-        return [f"with delta={float(USUAL_DELTA):g}, {gain}"] if ratio >= _WORTH_A_DELTA else []
+        return []
 
     def _size_reasons(self) -> list[str]:
         """Whether the size limit was in the way of the most accurate size."""

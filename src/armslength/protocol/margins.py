@@ -4,35 +4,30 @@ An item belongs to one item group: by a public table whose hash is in the protoc
 as a value of a column of the record. All other items belong to the last item group, `(other)`; of a record, to none.
 """
 
+import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.checks import integer, is_showable, short_repr
-from armslength.errors import ParameterError, plural
+from armslength.checks import check_local, integer, is_showable, short_repr
+from armslength.errors import ParameterError, plural, printable
 from armslength.privacy.exact_numbers import exact_number
-from armslength.protocol.public_lists import (
-    MOST_ITEMS,
-    check_given,
-    checked_list,
-    checked_name,
-    is_hash,
-    mapping_hash,
-    read_list,
-)
+from armslength.protocol.public_lists import is_hash, list_hash, nfc
 from armslength.protocol.record import Record
 from armslength.threads import cached_attribute
 
 OTHER = "(other)"
 _MOST_NAMES = 10_000  # with (other)
+_MOST_ITEMS = 10_000_000
 _MOST_PREFIXES = 100_000
 _LONGEST = 200  # bytes of a name or of a prefix
-_PRINTED = 5  # names
+_PRINTED = 5  # names, or columns
 
 
 @dataclass(frozen=True)
@@ -106,14 +101,10 @@ def checked_margins(source: Any, record: Record | None) -> Margins | None:
         source = source.columns
     if isinstance(source, (list, tuple)):
         return _record_margins(source, record)
-    keys = {"item": MOST_ITEMS, "prefix": _MOST_PREFIXES}
-    key, groups = read_list("margins", source, keys, "group", _checked_group)
+    key, groups = _read_list(source, {"item": _MOST_ITEMS, "prefix": _MOST_PREFIXES})
     if key == "item":
-        return Margins(
-            "table",
-            _checked_names(sorted(set(groups.values()))),
-            table_hash=mapping_hash("margins", groups, str),
-        )
+        names = _checked_names(sorted(set(groups.values())))
+        return Margins("table", names, table_hash=_table_hash(groups))
     return _prefix_margins(groups)
 
 
@@ -128,13 +119,17 @@ def margins_of_document(document: Any) -> Margins | list[str]:
             pairs = (
                 (prefix, name) for name, prefixes in zip(names, lists, strict=True) for prefix in prefixes
             )
-            return _prefix_margins(checked_list("prefix of margins", pairs, _checked_group, _MOST_PREFIXES))
+            return _prefix_margins(_checked_list("prefix", pairs, _MOST_PREFIXES))
     raise ParameterError("margins must have a rule and its fields, got something else")
 
 
 def margin_table(source: Any, margins: Margins | None) -> dict[str, int] | None:
     """The number of the item group of each listed item or prefix; None without margins. A table must be the protocol's."""
-    check_given("margins", source, needed=margins is not None and margins.rule == "table")
+    is_needed = margins is not None and margins.rule == "table"
+    if (source is not None) != is_needed:
+        needed_list = "the list that the protocol was made with, got none"
+        rule = needed_list if is_needed else "left out: the protocol needs none"
+        raise ParameterError(f"margins (--margins) must be {rule}")
     if margins is None:
         return None
     if margins.rule == "prefix":
@@ -142,11 +137,8 @@ def margin_table(source: Any, margins: Margins | None) -> dict[str, int] | None:
     codes = {name: code for code, name in enumerate(margins.names)}
     if margins.rule == "record":
         return codes
-    _, groups = read_list("margins", source, {"item": MOST_ITEMS}, "group", _checked_group)
-    if (
-        mapping_hash("margins", groups, str) != margins.table_hash
-        or {*groups.values(), OTHER} != codes.keys()
-    ):
+    _, groups = _read_list(source, {"item": _MOST_ITEMS})
+    if _table_hash(groups) != margins.table_hash or {*groups.values(), OTHER} != codes.keys():
         raise ParameterError("margins must be the table that the protocol was made with, got another")
     return {item: codes[name] for item, name in groups.items()}
 
@@ -195,10 +187,6 @@ def checked_margin_bounds(
     return share, integer("margin_contribution", bound, at_least=1, at_most=contribution)
 
 
-def _checked_group(name: Any) -> str:
-    return sys.intern(checked_name("group of margins", name))  # one text for each group
-
-
 def _prefix_margins(groups: Mapping[str, str]) -> Margins:
     lists = {name: list[str]() for name in sorted(set(groups.values()))}
     for prefix, name in sorted(groups.items()):
@@ -236,7 +224,7 @@ def _checked_names(names: Sequence[Any]) -> tuple[str, ...]:
         raise ParameterError(
             f"margins must have 1 to {_MOST_NAMES - 1} item groups beside {OTHER}, got {len(names)}"
         )
-    texts = [checked_name("names of item groups in margins", name) for name in names]
+    texts = [_checked_name("names of item groups in margins", name) for name in names]
     for text in texts:
         if not is_showable(text, _LONGEST) or text == OTHER:
             raise ParameterError(
@@ -245,3 +233,105 @@ def _checked_names(names: Sequence[Any]) -> tuple[str, ...]:
     if len(set(texts)) < len(texts):
         raise ParameterError("names of item groups in margins must differ, got two alike")
     return (*texts, OTHER)
+
+
+def _read_list(source: Any, keys: Mapping[str, int]) -> tuple[str, dict[str, str]]:
+    """(key, groups): which one of the key columns the list has, and the group of each of its names; a mapping has the first.
+
+    A mapping may also be one of columns. Both columns of a CSV file are text.
+
+    Args:
+        source: A mapping, a table, or a .csv or .parquet file.
+        keys: How many rows it may have, for each key column.
+    """
+    if isinstance(source, Mapping) and (
+        isinstance(source.get("group"), str) or not hasattr(source.get("group"), "__len__")
+    ):
+        key, rows = next(iter(keys)), list(source.items())
+    else:
+        key, rows = _rows(source, list(keys))
+    has_heading = isinstance(source, (str, os.PathLike)) and Path(source).suffix != ".parquet"
+    numbering = ("line", 2) if has_heading else ("row", 1)
+    return key, _checked_list(key, rows, keys[key], *numbering)
+
+
+def _rows(source: Any, keys: Sequence[str]) -> tuple[str, list[tuple[Any, Any]]]:
+    """The key column of a table or a file, and its rows of key and group."""
+    import pyarrow as pa  # noqa: PLC0415  # a protocol by itself needs no tables
+    import pyarrow.parquet as pq  # noqa: PLC0415  # the same
+    from pyarrow import csv  # noqa: PLC0415  # the same
+
+    is_path = isinstance(source, (str, os.PathLike))
+    where = printable(os.fspath(source)) if is_path else type(source).__name__
+    if is_path:
+        check_local(source)
+    try:
+        if not is_path:
+            table = pa.table(source)
+        elif Path(source).suffix == ".parquet":
+            table = pq.read_table(source)
+        else:
+            texts = csv.ConvertOptions(column_types=dict.fromkeys([*keys, "group"], pa.string()))
+            table = csv.read_csv(source, convert_options=texts)
+    # Their messages may quote a private file, named by mistake.
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError):
+        remedy = "; a .csv file must have a first line with names, text in UTF-8, and as many values in each line as in the first"
+        raise ParameterError(
+            f"margins must be a mapping, a table, or a .csv or .parquet file that can be read, got {where}{remedy if is_path else ''}"
+        ) from None
+    names = table.column_names
+    present = [key for key in keys if key in names]
+    if len(present) > 1:
+        raise ParameterError(
+            f"margins must have one of the columns {' and '.join(keys)}, got both in {where}; leave one out"
+        )
+    if len(names) == 1 and ";" in names[0]:
+        raise ParameterError(
+            f"margins must have commas between its columns, got semicolons in {where}; replace them"
+        )
+    if not present or names.count(present[0]) != 1 or names.count("group") != 1:
+        columns = ", ".join(names[:_PRINTED]) + (", …" if len(names) > _PRINTED else "")
+        raise ParameterError(
+            f"margins must have the columns {' or '.join(keys)} and group, each once, got {printable(columns)} in {where}; "
+            "the first line of a .csv file names them"
+        )
+    key = present[0]
+    return key, list(zip(table[key].to_pylist(), table["group"].to_pylist(), strict=True))
+
+
+def _checked_list(
+    key: str, rows: Iterable[tuple[Any, Any]], largest: int, row_name: str = "row", first: int = 1
+) -> dict[str, str]:
+    """The group of each item or prefix; every one is listed once."""
+    name, groups = f"{key} of margins", dict[str, str]()
+
+    def new_key(text: Any) -> str:
+        checked = _checked_name(name, text)
+        if checked in groups:
+            raise ParameterError(f"{name} must be listed once, got {short_repr(text)} again")
+        if len(groups) == largest:
+            raise ParameterError(f"{name} must be listed at most {largest} times, got more")
+        return checked
+
+    for number, (text, group) in enumerate(rows, first):
+        try:
+            # one text for each group
+            groups[new_key(text)] = sys.intern(_checked_name("group of margins", group))
+        except ParameterError as problem:
+            raise ParameterError(f"{problem}, in {row_name} {number}") from None
+    return groups
+
+
+def _table_hash(groups: Mapping[str, str]) -> str:
+    """The hash of items and their groups, in the order of the items."""
+    return list_hash("margins", (text for item in sorted(groups) for text in (item, groups[item])))
+
+
+def _checked_name(name: str, text: Any) -> str:
+    """The NFC form of a text that is not empty, and has no blanks at its ends."""
+    checked = nfc(name, text)
+    if not checked or checked != checked.strip():
+        raise ParameterError(
+            f"{name} must be text with no blank at either end, got {short_repr(text)}; take the blanks out"
+        )
+    return checked

@@ -25,9 +25,6 @@ class GridNeighbors:
     """Integer vectors whose difference has an ℓ1 norm of at most R grid units."""
 
     radius: int  # R
-    sketch_radius_squared: int | None = (
-        None  # how far A·x can move, squared ℓ2 norm, where event tables bound that itself
-    )
 
     def l1_sensitivity(self, transform: Transform) -> int:
         """How far A·x can move in ℓ1 norm: R·Δ₁, exactly."""
@@ -97,31 +94,6 @@ def checked_range(value: Any, resolution: Fraction) -> tuple[Fraction, Fraction]
     return low, high
 
 
-def sketch_bound(
-    max_norm: Fraction, transform: Transform, contribution: int | None, resolution: Fraction
-) -> int:
-    """The most that the squared ℓ2 norm of one person's part of all sketches may be, in integer units: ⌊ρ²/(γ²c²)⌋.
-
-    Guarantee: s·B² < 2^63 with B = ⌊C/γ⌋. Σ|amount| ≤ B bounds every entry of a person's part, and so every norm that is computed on
-    the way to the bound (`longest_prefix`) by s·B²: 64-bit integers never overflow.
-    Reference: docs/privacy.md, a bound in the sketch.
-    """
-    if contribution is None:
-        raise ParameterError("max_norm must go with a contribution, got none: it is about event tables")
-    if transform.column_entries is None:
-        raise ParameterError(f"max_norm must go with SparseJL or Identity, got {transform.name}")
-    if not resolution <= max_norm <= contribution:
-        rule = "max_norm must be from the resolution to the contribution"
-        raise ParameterError(
-            f"{rule}, got {float(max_norm):g}; the root of 1.2 times the contribution is usual"
-        )
-    longest = math.floor(contribution / resolution) ** 2 / transform.scale_squared
-    if longest >= 2**63:
-        rule = "contribution must stay below 2^31 times the resolution with max_norm, and less with a larger sparsity"
-        raise ParameterError(f"{rule}, got {contribution}; take a smaller one")
-    return math.floor(min((max_norm / resolution) ** 2 / transform.scale_squared, longest))
-
-
 def calibrated_law(
     noise: str,
     transform: Transform,
@@ -136,9 +108,6 @@ def calibrated_law(
     on the input is Gaussian and added after the Hadamard step, which stretches every vector by √d' exactly.
     Reference: paper, lemma technicalDP; docs/privacy.md.
     """
-    if neighbors.sketch_radius_squared is not None and (noise == "laplace" or delta == 0):
-        rule = "max_norm must go with Gaussian noise and a delta above 0"
-        raise ParameterError(f"{rule}, got {noise} noise, delta={float(delta):g}; delta=1e-6 is usual")
     if noise == "laplace":
         sensitivity = neighbors.l1_sensitivity(transform)
         return DiscreteLaplace(laplace_scale(sensitivity, epsilon)), sensitivity
@@ -150,8 +119,6 @@ def calibrated_law(
 
 def gaussian_sensitivity_squared(transform: Transform, neighbors: GridNeighbors, noise_site: str) -> int:
     """How far neighbors are apart where Gaussian noise is added, in squared ℓ2 norm and integer units: (R·Δ₂)², exactly."""
-    if neighbors.sketch_radius_squared is not None:
-        return neighbors.sketch_radius_squared
     return neighbors.radius**2 * transform.sensitivity_squared(noise_site)
 
 
@@ -167,8 +134,6 @@ def choose_noise(
     Both laws share the projection's term, so 4κ₂‖z‖² + k(κ₄ + 2κ₂²) decides, with the cumulants of two parties'
     integer noise. The paper's own rule, δ < e^(−s), is off by its hidden constants (erratum 10).
     """
-    if neighbors.sketch_radius_squared is not None:
-        return "gaussian"
     if delta == 0:
         return "laplace"
     variances, unit = dict[str, float](), float(transform.scale_squared)

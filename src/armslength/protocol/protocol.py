@@ -4,7 +4,6 @@ import copy
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,6 @@ from armslength.errors import CorruptFileError, IncompatibleSketchesError, Input
 from armslength.files import atomic_write, read_json, read_limited
 from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, decimal_text, exact_number
 from armslength.protocol import schema
-from armslength.protocol.item_weights import item_weights_hash
 from armslength.protocol.margins import checked_margin_bounds, checked_margins, margins_of_document
 from armslength.protocol.neighbors import (
     calibrated_law,
@@ -24,7 +22,6 @@ from armslength.protocol.neighbors import (
     grid_neighbors,
     margin_law,
     margin_sensitivity,
-    sketch_bound,
     total_law,
 )
 from armslength.protocol.public_lists import is_hash, list_hash, nfc
@@ -53,7 +50,7 @@ class Protocol(Result):
     (H3) both lie on the grid (`on_grid`), or they differ in at most `changed_entries` entries over all rows (None: in any entries of
     the one row that a release may then have);
     (H4) all fields, the matrix included, were chosen without looking at the data; and (H5) random bits are ideal.
-    For event tables the software enforces H2 and H3, and with `max_norm` also that one person's part of all sketches is no longer. Otherwise H2, and off the grid H3, are promises of the data holder that
+    For event tables the software enforces H2 and H3. Otherwise H2, and off the grid H3, are promises of the data holder that
     nothing can check. Sensitivity and scale are computed here, from the public fields alone, and again whenever a protocol is loaded.
     Reference: docs/privacy.md, theorem 1.
 
@@ -70,9 +67,6 @@ class Protocol(Result):
             where there is a contribution.
         one_group: Whether an event table counts each person in one group only, which a secret key chooses among theirs. Then rows of
             one release have no person in common.
-        max_norm: ρ, the longest that one person's part of all sketches of an event table may be, in data units: then Gaussian noise
-            covers ρ instead of C, which is less where C is large. Of a person's events the longest run within ρ is counted. The root of
-            1.2·C keeps nearly all of C different items. None: no such bound.
         unit: The unit of protection in words, such as "one patient".
         noise_site: "output", or "input" for `FastJL` with Gaussian noise.
         on_grid: Whether data is promised to be multiples of the resolution; None: yes, except with "auto".
@@ -86,8 +80,6 @@ class Protocol(Result):
             takes values as they are, a list of categories those (others are "(other)"), and "year", "quarter", "month", "week" or "day" takes dates.
             Then the contribution is the number of items in a row, and a fixed vocabulary is all items, unless they are given.
         record_pairs: Pairs of the record's columns, to compare joint distributions.
-        item_weights: How much an event counts by its item: a mapping, a table or file with the columns item and weight, or its hash. Items that
-            it does not list count nothing.
         margins: Public groups of items; tables then tell how many people of each row have an item in each of them. A mapping from items to
             the names of their groups; a table or file with the columns item and group, or prefix and group, where an item belongs to the longest
             prefix that it begins with; or a list of columns of the record, whose values are listed. All other items belong to "(other)", those of a record to none.
@@ -102,10 +94,9 @@ class Protocol(Result):
         margin_delta: The part of δ that margins spend, where their noise (`margin_law`) is Gaussian; `sketch_delta` is the rest.
         margin_sensitivity: How far one unit of protection moves all margins, in ℓ1 norm and in squared ℓ2 norm; None without margins.
         released_delta: The δ of what is released: 0 with Laplace noise.
-        sketch_bound: ⌊max_norm²/(γ²c²)⌋, the same bound squared and in integer units; None without one.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0915  # one argument for each field of the document
+    def __init__(  # noqa: PLR0913  # one argument for each field of the document
         self,
         transform: Transform,
         *,
@@ -118,7 +109,6 @@ class Protocol(Result):
         contribution: int | None = None,
         count: str | None = None,
         one_group: bool = False,
-        max_norm: Any = None,
         unit: str = "",
         noise_site: str = "output",
         on_grid: bool | None = None,
@@ -129,7 +119,6 @@ class Protocol(Result):
         vocabulary: Any = None,
         record: Any = None,
         record_pairs: Any = (),
-        item_weights: Any = None,
         margins: Any = None,
         margin_share: Any = 0,
         margin_contribution: int | None = None,
@@ -173,18 +162,9 @@ class Protocol(Result):
         self.resolution = checked_resolution(resolution, self.radius, can_differ)
         self.on_grid = _checked_on_grid(on_grid, resolution)
         self.value_range = checked_range(value_range, self.resolution)
-        self.item_weights = item_weights_hash(item_weights, self.resolution)
-        if self.item_weights is not None and (self.contribution is None or items != "string"):
-            raise ParameterError("item_weights must go with a contribution and items of text, got others")
         self.neighbors = grid_neighbors(
             self.radius, self.resolution, on_grid=self.on_grid, changed_entries=can_differ
         )
-        self.max_norm = None if max_norm is None else exact_number("max_norm", max_norm)
-        self.sketch_bound: int | None = None
-        if self.max_norm is not None:
-            self.sketch_bound = sketch_bound(self.max_norm, transform, self.contribution, self.resolution)
-            longest = self.sketch_bound * (1 if relation == "add_remove" else 4)  # twice as far
-            self.neighbors = replace(self.neighbors, sketch_radius_squared=longest)
 
         # laws: how much noise covers that
         self.totals_epsilon = self.epsilon * self.total_share
@@ -251,11 +231,6 @@ class Protocol(Result):
         """γ²c²: turns squared integer units into squared data units."""
         return float(self.resolution**2 * self.transform.scale_squared)
 
-    @property
-    def counts_people(self) -> bool:
-        """Whether each person counts 0 or 1 for a group and item in an event table."""
-        return self.count == "people" and self.item_weights is None
-
     def release(
         self,
         X: Any,
@@ -307,7 +282,6 @@ class Protocol(Result):
         population: str = "",
         period: str = "",
         vocabulary: Any = None,
-        item_weights: Any = None,
         margins: Any = None,
         repeat: bool = False,
         memory: str = "1GB",
@@ -318,7 +292,7 @@ class Protocol(Result):
 
         Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for adding or removing, or for replacing, one
         person with all of their events: whatever a person's events are, at most `contribution` of them, by weight, over all groups
-        are counted; with count="people" each group and item once; with `max_norm`, their part of all sketches is no longer than that; with `margins`, at most `margin_contribution` of their item groups count. Which groups there are, how many rows, their order and labels are public input. Errors are raised before anything
+        are counted; with count="people" each group and item once; with `margins`, at most `margin_contribution` of their item groups count. Which groups there are, how many rows, their order and labels are public input. Errors are raised before anything
         is charged or drawn.
         Reference: docs/privacy.md, event tables, margins and theorem 1.
 
@@ -337,7 +311,6 @@ class Protocol(Result):
             population: Whose budget the ledger charges.
             period: The time that the data are about, "2026-11" for example. The same labels may be released once per period.
             vocabulary: For a protocol with a vocabulary: its list of names. Events with other items are left out. A record's own is known.
-            item_weights: For a protocol with item weights: the same mapping, table or file.
             margins: For a protocol whose margins are a table of items: the same mapping, table or file. Prefixes and columns of a record are in the protocol.
             repeat: Whether the same population, period and labels may be released again.
             memory: About how much is held before events go to an encrypted temporary file, such as "1GB".
@@ -358,7 +331,6 @@ class Protocol(Result):
             columns,
             groups,
             vocabulary,
-            item_weights,
             margins=margins,
             memory=memory,
             threads=threads,
@@ -383,9 +355,7 @@ class Protocol(Result):
     def _document(self) -> dict[str, Any]:
         fields = {name: getattr(self, name) for name in schema.FIELDS}
         optional = {
-            "max_norm": self.max_norm,
             **({} if self.record is None else self.record.document()),
-            "item_weights": self.item_weights,
             "margins": None if self.margins is None else self.margins.document(),
             "margin_share": self.margin_share or None,
             "margin_contribution": self.margin_contribution,
@@ -393,7 +363,6 @@ class Protocol(Result):
         derived = {
             "grid_radius": self.neighbors.radius,
             "scale": self.law.scale.hex(),
-            "sketch_bound": self.sketch_bound,
             "total_scale": None if self.total_law is None else self.total_law.scale.hex(),
             "margin_noise": None if self.margin_law is None else self.margin_law.name,
             "margin_scale": None if self.margin_law is None else self.margin_law.scale.hex(),
@@ -463,7 +432,7 @@ def check_settings_for_tables(protocol: Protocol) -> None:
         raise ParameterError("value_range must be None for event tables: a contribution bounds them")
     if protocol.noise_site != "output":
         raise ParameterError(f"noise_site must be 'output' for event tables, got {protocol.noise_site!r}")
-    if protocol.count == "people" and protocol.resolution != 1 and protocol.item_weights is None:
+    if protocol.count == "people" and protocol.resolution != 1:
         raise ParameterError("resolution must be 1 where the protocol counts people, got another")
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from armslength.checks import one_of, short_repr
 from armslength.errors import CorruptFileError, UnsupportedVersionError
 from armslength.files import canonical_json
-from armslength.protocol.public_lists import is_hash
 from armslength.transforms.dense_jl import GaussianJL, SignJL
 from armslength.transforms.hadamard_jl import FastJL, HadamardJL
 from armslength.transforms.identity import Identity
@@ -22,8 +21,8 @@ _PRIVACY = ("epsilon", "delta", "noise", "radius", "resolution", "relation", "co
 _DATA = ("noise_site", "on_grid", "changed_entries", "value_range", "total_share")
 FIELDS = (*_PRIVACY, "count", "one_group", *_DATA, "items", "vocabulary")
 # Left out of the document where they are not set.
-RECIPE = ("record", "record_pairs", "item_weights")  # what an item means
-OPTIONAL = ("max_norm", *RECIPE, "margins", "margin_share", "margin_contribution")
+RECIPE = ("record", "record_pairs")  # what an item means
+OPTIONAL = (*RECIPE, "margins", "margin_share", "margin_contribution")
 TRANSFORMS: Mapping[str, type[Transform]] = {
     transform.name: transform for transform in (FastJL, GaussianJL, HadamardJL, Identity, SignJL, SparseJL)
 }
@@ -98,5 +97,3 @@ def check_document(document: Any) -> None:
         names = [f"unknown {name!r}" for name in unknown[:3]] + [f"missing {name!r}" for name in missing[:3]]
         rule = f"a protocol must have exactly the fields of version {version}"
         raise CorruptFileError(f"{rule}, got {', '.join(names)}")
-    if "item_weights" in document and not is_hash(document["item_weights"]):  # never a file to read
-        raise CorruptFileError("item_weights of a protocol must be a hash, got something else")

@@ -119,8 +119,8 @@ def preview_events(job: "TableJob", account: Account) -> None:
 
 
 def check_not_for_tables(protocol: Protocol) -> None:
-    """Refuses rows and streams under a protocol whose `max_norm`, record, item weights or margins only event tables have."""
-    for name in ("max_norm", "margins", "record", "item_weights"):
+    """Refuses rows and streams under a protocol whose record or margins only event tables have."""
+    for name in ("margins", "record"):
         if getattr(protocol, name) is not None:
             raise ParameterError(
                 f"{name} must be None, except for tables: rows and streams do not say which items belong to one person; "

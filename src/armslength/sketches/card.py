@@ -73,7 +73,7 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
         rule = "analytic gaussian: delta(sensitivity / scale, epsilon) <= delta"
         calibration = {"rule": rule, "sensitivity_squared": str(protocol.sensitivity)}
     stated = ("unit", "relation", "radius", "epsilon", "noise", "noise_site")
-    bounds = ("contribution", "count", "one_group", "max_norm", "value_range", "on_grid", "changed_entries")
+    bounds = ("contribution", "count", "one_group", "value_range", "on_grid", "changed_entries")
     facts = {
         "protocol": protocol.fingerprint,
         "source": source,
@@ -181,7 +181,7 @@ def hypotheses(protocol: Protocol, source: str) -> dict[str, str]:
 
     For an "unknown" source those of rows, unless only event tables can be released.
     """
-    source = source if protocol.max_norm is None and protocol.margins is None else "events"
+    source = source if protocol.margins is None else "events"
     return {
         "labels": _LABELS.get(source, _LABELS["rows"]),
         "radius": _radius(protocol, source),
@@ -202,9 +202,6 @@ def _unit(protocol: Protocol) -> str:
 
 def _radius(protocol: Protocol, source: str) -> str:
     moves = f"{_change(protocol)} moves the data by at most {decimal_text(protocol.radius)} in l1 norm over all rows"
-    if protocol.max_norm is not None:
-        length = protocol.max_norm if protocol.relation == "add_remove" else 2 * protocol.max_norm
-        moves += f", and all sketches together by at most {decimal_text(length)} in l2 norm, which the noise covers"
     if protocol.margins is not None:
         moves += f", and all margins together by at most {protocol.margin_sensitivity}"
     if source == "events":
@@ -222,18 +219,15 @@ def _counting(protocol: Protocol) -> str:
     """What an event table counts of each person, and how much of it at most."""
     limit = f"{protocol.contribution:,}"
     if protocol.count == "people":
-        counted = "People are counted, not events: each person at most once for each group and item, "
-        if protocol.item_weights is not None:
-            counted += f"with the public weight of the item, and at most {limit} in all, by weight"
-        else:
-            counted += f"and at most {limit} {'times' if protocol.contribution != 1 else 'time'} in all"
+        times = "times" if protocol.contribution != 1 else "time"
+        counted = (
+            "People are counted, not events: each person at most once for each group and item, "
+            f"and at most {limit} {times} in all"
+        )
     else:
         counted = f"At most {limit} of each person's events, by weight, are counted over all groups and items together"
     if protocol.one_group:
         counted += ", all in one group"
-    if protocol.max_norm is not None:
-        length = decimal_text(protocol.max_norm)
-        counted += f", and only as many of these as keep the person's part of all sketches within a length of {length}"
     if protocol.margins is not None:
         counted += f". In margins, at most {_item_groups(protocol)} of each person count"
     return counted
@@ -263,10 +257,8 @@ def _grid(protocol: Protocol, source: str) -> str:
 
 def _event_grid(protocol: Protocol, step: str) -> str:
     """What one event counts."""
-    if protocol.counts_people:
+    if protocol.count == "people":
         return "A person counts 0 or 1 for a group and item."
-    if protocol.item_weights is not None:
-        return f"Every event counts the public weight of its item, rounded down to a multiple of {step}."
     others = "others are left out" if protocol.on_grid else "others are rounded down"
     return f"Every event counts a multiple of {step}; {others}."
 
@@ -352,8 +344,6 @@ def _contents(protocol: Protocol, source: str) -> str:
         data = f"A table with rows about people. Columns became items by a public recipe: {names}."
     if protocol.value_range is not None:
         data += f" Values were clamped to {' to '.join(map(decimal_text, protocol.value_range))}."
-    if protocol.item_weights is not None:
-        data += f" The weights of items are a public list with SHA-256 {protocol.item_weights}."
     projection = f"a public projection ({transform.name})" if transform.projects else "a copy"
     return (
         f"{data} For each row, {transform.sketch_dim:,} integers: {projection} of {size}, "

@@ -181,13 +181,8 @@ def _check_sources(sources: Any, protocols: Sequence[Protocol]) -> None:
     pairs = list(zip(protocols, sources, strict=True))
     if any(source == "events" and protocol.contribution is None for protocol, source in pairs):
         raise DamagedFileError("must have a contribution in every protocol of an event table, got none")
-    for name in ("max_norm", "margins"):
-        if any(
-            source in ("rows", "stream") and getattr(protocol, name) is not None for protocol, source in pairs
-        ):
-            raise DamagedFileError(
-                f"must be of an event table under a protocol with {name}, got something else"
-            )
+    if any(source in ("rows", "stream") and protocol.margins is not None for protocol, source in pairs):
+        raise DamagedFileError("must be of an event table under a protocol with margins, got something else")
 
 
 def check_columns(schema: pa.Schema, header: FileHeader) -> Layout:

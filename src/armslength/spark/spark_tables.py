@@ -45,7 +45,6 @@ def release_table(  # noqa: D417, PLR0913  # each is a decision of its own
     population: str = "",
     period: str = "",
     vocabulary: Any = None,
-    item_weights: Any = None,
     margins: Any = None,
     repeat: bool = False,
     partitions: int | None = None,
@@ -78,8 +77,7 @@ def release_table(  # noqa: D417, PLR0913  # each is a decision of its own
     frame = opened_frame(source)
     columns = EventColumns(person, item, group, weight)
     groups = public_groups_of(group, public_groups, label)
-    lists = vocabulary, item_weights
-    table = TableJob.of(None, protocol, columns, groups, *lists, margins=margins, memory=memory)
+    table = TableJob.of(None, protocol, columns, groups, vocabulary, margins=margins, memory=memory)
     job = SparkTableJob.of_frame(frame, table, partitions=partitions)
     return release_events(job, account)
 

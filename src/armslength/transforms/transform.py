@@ -227,7 +227,7 @@ class Transform(ABC):
 
     @property
     def column_entries(self) -> int | None:
-        """How many entries a column has, all ±1: then there are `signed_rows`, and a protocol can have a max_norm; else None."""
+        """How many entries a column has, all ±1: then there are `signed_rows`; else None."""
         return None
 
     @property

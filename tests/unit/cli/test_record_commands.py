@@ -1,4 +1,4 @@
-"""Records and item weights in `plan`, `protocol`, `check` and `release`."""
+"""Records in `plan`, `protocol`, `check` and `release`."""
 
 import json
 
@@ -131,7 +131,6 @@ def test_check_flags_categories_that_the_table_writes_otherwise(monkeypatch, lis
     assert "age" not in line
     assert "F, M" in checked.stdout
     assert "100.0% (other)" in checked.stdout
-    assert "armslength contribution" not in checked.stdout  # C is that of the record
 
 
 def test_messages_name_what_is_wrong():
@@ -145,19 +144,6 @@ def test_messages_name_what_is_wrong():
     assert "at least 2" in refused(*RECORD, "--contribution", 1, "--transform", "Identity")
     new(*RECORD, "--contribution", 2, "--transform", "Identity")
     assert run("plan", *RECORD, "--contribution", 1, "--epsilon", 1, "--people", 500).exit_code == 2
-
-
-def test_a_bound_and_weights_are_shown_with_their_names(tmp_path):
-    shown, _ = new(*RECORD, "--sketch-dim", 16, "--delta", "1e-6", "--max-norm", "1.5")
-    assert "max norm: 1.5" in shown
-    (tmp_path / "weights.csv").write_text("item,weight\nsex=F,0.3\nage=40..,2\n", encoding="utf-8")
-    weighted = ("--transform", "Identity", "--item-weights", "weights.csv", "--overwrite")
-    refused = run(*NEW, *RECORD, *weighted)
-    assert refused.exit_code == 2
-    assert "--resolution 0.25" in refused.stderr
-    # in units of weight, a small contribution is right
-    shown, protocol = new(*RECORD, *weighted, "--resolution", "0.25", "--contribution", 1)
-    assert f"item weights: the list with SHA-256 {protocol.item_weights}" in shown
 
 
 def test_plan_knows_what_a_record_contributes():
@@ -184,21 +170,6 @@ def test_plan_knows_what_a_record_contributes():
     assert shaped.exit_code == 0, shaped.output
     assert al.Protocol.load("protocol.json").contribution == 3
     assert run(*RELEASE, "--overwrite").exit_code == 0
-
-
-def test_item_weights_are_a_file_that_the_protocol_fixes(tmp_path):
-    (tmp_path / "weights.csv").write_text("item,weight\nsex=F,2\nage=40..,1\n", encoding="utf-8")
-    shown, protocol = new(*RECORD, "--transform", "Identity", "--item-weights", "weights.csv")
-    assert protocol.item_weights is not None
-    assert protocol.item_weights in shown
-    without = run(*RELEASE)
-    assert without.exit_code == 2
-    assert "--item-weights" in without.stderr
-    assert run(*RELEASE, "--item-weights", "weights.csv").exit_code == 0
-    (tmp_path / "weights.csv").write_text("item,weight\nsex=F,3\n", encoding="utf-8")
-    refused = run(*RELEASE, "--item-weights", "weights.csv", "--overwrite")
-    assert refused.exit_code == 2
-    assert "--item-weights" in refused.output
 
 
 def test_few_items_get_a_histogram_and_pairs_a_sketch():

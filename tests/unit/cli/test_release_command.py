@@ -407,32 +407,6 @@ def test_protocols_of_every_transform(transform, tmp_path, monkeypatch):
     assert al.Protocol.load("p.json").transform.name == transform
 
 
-def test_a_protocol_with_a_bound_in_the_sketch(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    arguments = (
-        "protocol",
-        "new",
-        "--epsilon",
-        1,
-        "--contribution",
-        100,
-        "--max-norm",
-        "10.96",
-        "--sketch-dim",
-        256,
-    )
-    arguments = (*arguments, "--open-vocabulary", "--unit", "one customer", "-o", "p.json")
-    refused = run(*arguments)
-    assert refused.exit_code == 2
-    assert "a delta above 0" in refused.output
-    done = run(*arguments, "--delta", "1e-6")
-    assert done.exit_code == 0, done.output
-    assert "within a length of 10.96" in " ".join(done.output.split())
-    protocol = al.Protocol.load("p.json")
-    assert (protocol.sketch_bound, protocol.noise) == (120, "gaussian")
-    assert json.loads(run("protocol", "show", "p.json", "--format", "json").output)["max_norm"] == "10.96"
-
-
 @pytest.mark.usefixtures("folder")
 def test_inspect_shows_rows_and_guarantee_in_three_forms():
     run(*RELEASE, *GROUPS)
@@ -646,9 +620,6 @@ def test_commands_read_every_source(folder, words):
     assert document["small_groups"] == {"north": 2}
     released = CliRunner().invoke(main, ["release", *known, "--no-ledger", "-o", "new.parquet"], **pipe)
     assert released.exit_code == 0, released.output
-    asked = ["contribution", *words, *columns, "--epsilon", "1", "--unit", "u", "--no-ledger"]
-    answer = CliRunner().invoke(main, asked, **pipe)
-    assert answer.exit_code == 3, answer.output  # two people
 
 
 def test_commands_name_the_option_that_is_missing(folder):

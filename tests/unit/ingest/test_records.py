@@ -288,16 +288,11 @@ def test_a_release_counts_the_items_of_each_person_once():
     ),
     bound=st.integers(1, 6),
     count=st.sampled_from(["people", "events"]),
-    weighted=st.booleans(),
 )
-def test_one_person_moves_a_release_by_no_more_than_the_contribution(rows, bound, count, weighted):
+def test_one_person_moves_a_release_by_no_more_than_the_contribution(rows, bound, count):
     record = {"age": [2, 4], "sex": ["a", "b"]}
     names = al.record_items(record, [("age", "sex")])
-    weights = (
-        {"age=2..4": 3, "sex=a": 0.5, "sex=(missing)": 1, "age=..2 & sex=(other)": 7} if weighted else None
-    )
-    known = {"contribution": bound, "count": count, "total_share": "0.5", "item_weights": weights}
-    known["resolution"] = "0.5" if weighted else 1
+    known = {"contribution": bound, "count": count, "total_share": "0.5"}
     fixed = protocol(record, [("age", "sex")], al.Identity(input_dim=len(names)), **known)
     groups = PublicGroups(("x", "y"), "where")
 
@@ -305,13 +300,12 @@ def test_one_person_moves_a_release_by_no_more_than_the_contribution(rows, bound
         table = {"id": [row[0] for row in kept], "where": [row[1] for row in kept]}
         table |= {"age": pa.array([row[2] for row in kept], pa.int64())}
         table |= {"sex": pa.array([row[3] for row in kept], pa.string())}
-        job = TableJob.of(pa.table(table), fixed, EventColumns("id", None, "where"), groups, None, weights)
+        job = TableJob.of(pa.table(table), fixed, EventColumns("id", None, "where"), groups)
         return job.sums(KEY)
 
     everybody, others = sums(rows), sums([row for row in rows if row[0] != "a"])
-    limit = bound * (2 if weighted else 1)
-    assert np.abs(everybody.values - others.values).sum() <= limit
-    assert np.abs(everybody.totals - others.totals).sum() <= limit
+    assert np.abs(everybody.values - others.values).sum() <= bound
+    assert np.abs(everybody.totals - others.totals).sum() <= bound
 
 
 def test_records_and_items_exclude_each_other():
@@ -346,18 +340,12 @@ def test_messages_show_no_value(tmp_path):
     assert not re.search(re.escape(SECRET), str(refused.value))
 
 
-def test_beyond_chance_takes_records_and_refuses_item_weights():
+def test_beyond_chance_takes_records():
     rows = {"id": list(range(400)), "x": ["F", "M"] * 200, "where": ["a"] * 200 + ["b"] * 200}
-    weights = {"x=F": 2, "x=M": 1}
     known = {"count": "people", "contribution": 2, "total_share": "0.5"}
     ask = {"person": "id", "group": "where", "public_groups": ["a", "b"], "ledger": al.NO_LEDGER}
     plain = protocol({"x": "category"}, **known).release_table(pa.table(rows), **ask)
     assert al.shape_distances(plain, beyond_chance=True).value.shape == (2, 2)
-    weighted = protocol({"x": "category"}, item_weights=weights, **known)
-    sketches = weighted.release_table(pa.table(rows), item_weights=weights, **ask)
-    assert al.shape_distances(sketches).value.shape == (2, 2)
-    with pytest.raises(al.ParameterError, match="weights"):
-        al.shape_distances(sketches, beyond_chance=True)
 
 
 DATA = Path(__file__).parents[4] / "shared" / "data"  # beside the project, where it is there

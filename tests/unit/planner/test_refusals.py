@@ -102,7 +102,6 @@ def test_unusual_situations_are_planned_and_told(arguments):
         ({"distance": 9, "resolution": 3}, "power of two"),
         ({"distance": 9, "seed": 3}, "seed must be a string"),
         ({"distance": 9, "noise": "laplace"}, "noise must be left out"),
-        ({"distance": 9, "item_weights": {}}, "item_weights must be left out"),
     ],
 )
 def test_bad_arguments_give_one_clear_line(arguments, says):
@@ -112,7 +111,7 @@ def test_bad_arguments_give_one_clear_line(arguments, says):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["contributions", "transform", "noise", "max_norm"])
+@pytest.mark.parametrize("name", ["contributions", "transform", "noise"])
 @pytest.mark.parametrize("by", ["size", "shape"])
 def test_an_argument_that_a_plan_does_not_have_is_named(name, by):
     with pytest.raises(al.ParameterError, match=name):

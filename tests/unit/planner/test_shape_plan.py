@@ -246,32 +246,3 @@ def test_unusual_situations_are_planned_or_refused(known):
     assert plan.resolvable is (plan.refusal is None)
     if plan.resolvable:
         assert plan.protocol.transform.sketch_dim == plan.recommended.sketch_dim
-
-
-MANY_ITEMS = {"epsilon": 1, "people": 2000, "contribution": 68, "parties": 3}
-
-
-@pytest.mark.parametrize("input_dim", [None, 3557])
-def test_a_bound_in_the_sketch_where_people_have_many_items(input_dim):
-    pure = shape_plan(input_dim=input_dim, **MANY_ITEMS)
-    bounded = shape_plan(input_dim=input_dim, delta="1e-6", **MANY_ITEMS)
-    assert (pure.protocol.max_norm, float(bounded.protocol.max_norm)) == (None, 9.04)  # √(1.2·68), rounded up
-    assert bounded.recommended.gap < pure.recommended.gap / 1.1
-    # what the plan took for the noise is what the protocol has
-    assert bounded.recommended.pair.law.scale == pytest.approx(bounded.protocol.law.scale, rel=1e-6)
-    assert bounded.recommended.pair.total_law == bounded.protocol.total_law
-    text = " ".join(str(bounded).split())
-    assert "max_norm 9.04" in text
-    assert "more than 99 %" in text
-    assert "With Laplace noise you would see mixes less than" in text
-    said = " ".join(str(pure).split())
-    assert "With --delta 1e-06 you would see mixes less than" in said
-    assert "max_norm 9.04" in said
-
-
-def test_no_bound_in_the_sketch_for_few_items_or_events():
-    few = shape_plan(**{**MANY_ITEMS, "contribution": 3}, delta="1e-6")
-    events = shape_plan(**MANY_ITEMS, delta="1e-6", count="events", beyond_chance=False)
-    for plan in (few, events):
-        assert plan.protocol.max_norm is None
-        assert "max_norm" not in str(plan)

@@ -235,7 +235,7 @@ MADE = {
     "prefix": lambda: protocol(PREFIXES, total_share="0.1"),
     "record": record_protocol,
     "gaussian": lambda: protocol(
-        epsilon="0.5", delta="1e-6", contribution=50, max_norm=8, relation="replace"
+        epsilon="0.5", delta="1e-6", contribution=50, noise="gaussian", relation="replace"
     ),
     "thirds": lambda: protocol(margin_share="1/3", total_share="1/3", one_group=True, resolution=0.5),
 }
@@ -404,17 +404,17 @@ def test_parts_of_epsilon_and_delta_add_up():
 
 
 def test_margins_have_gaussian_noise_where_that_is_less():
-    bounded = {"delta": "1e-6", "contribution": 50, "max_norm": 8}
-    made = protocol(**bounded)
+    known = {"delta": "1e-6", "contribution": 50, "noise": "gaussian"}
+    made = protocol(**known)
     assert isinstance(made.margin_law, RoundedNormal)
     assert made.margin_delta == Fraction(1, 5 * 10**6)
     assert made.margin_law.scale == gaussian_scale(53, Fraction(1, 5), Fraction(1, 5 * 10**6))
-    assert made.law.scale == gaussian_scale(64, Fraction(4, 5), Fraction(4, 5 * 10**6))
+    assert made.law.scale == gaussian_scale(50**2, Fraction(4, 5), Fraction(4, 5 * 10**6))
     assert made.released_delta == made.delta
     squared = Fraction(made.margin_sensitivity) / Fraction(made.margin_law.scale) ** 2
     assert is_private_enough(squared, made.margins_epsilon, made.margin_delta)
     # few cells: Laplace noise is less, and the sketches keep all of δ
-    one = protocol(**bounded, one_group=True)
+    one = protocol(**known, one_group=True)
     assert isinstance(one.margin_law, DiscreteLaplace)
     assert (one.margin_delta, one.sketch_delta) == (0, Fraction(1, 10**6))
     # sketches with Laplace noise: a pure release stays pure
@@ -439,15 +439,16 @@ def test_auto_noise_is_the_one_of_the_document():
 
 def test_the_ledger_counts_margins():
     """Under Laplace noise beside pure totals; under Gaussian noise as one Gaussian mechanism, rounded up."""
-    mixed = protocol(delta="1e-6", contribution=50, max_norm=8, one_group=True, total_share="0.1")
+    known = {"delta": "1e-6", "contribution": 50, "noise": "gaussian", "total_share": "0.1"}
+    mixed = protocol(**known, one_group=True)
     entry = ledger_entry(mixed, "visits")
-    assert (entry.totals_epsilon, entry.sensitivity_squared) == ("0.3", "64")
+    assert (entry.totals_epsilon, entry.sensitivity_squared) == ("0.3", "2500")
     assert (entry.loss.pure, entry.loss.epsilon) == (Fraction(3, 10), 1)
-    normal = protocol(delta="1e-6", contribution=50, max_norm=8, total_share="0.1")
+    normal = protocol(**known)
     entry = ledger_entry(normal, "visits")
     assert entry.totals_epsilon == "0.1"
     sigma, margin_sigma = Fraction(normal.law.scale), Fraction(normal.margin_law.scale)
-    exact = 64 / sigma**2 + normal.margin_sensitivity / margin_sigma**2
+    exact = 50**2 / sigma**2 + normal.margin_sensitivity / margin_sigma**2
     assert exact <= entry.loss.mu_squared <= exact + 1 / sigma**2 + Fraction(1, 2**60)
     assert entry.loss.delta == Fraction(1, 10**6)
 

@@ -6,14 +6,12 @@ from fractions import Fraction
 from pathlib import Path
 
 import jsonschema
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import armslength as al
 from armslength.files import canonical_json
-from armslength.privacy.calibration import gaussian_scale
 from armslength.privacy.exact_numbers import decimal_text
 
 SCHEMA = json.loads(
@@ -28,16 +26,12 @@ PROTOCOLS = {
     "contribution": lambda: al.Protocol(SPARSE, epsilon=1, contribution=20, relation="replace"),
     "one group": lambda: al.Protocol(SPARSE, epsilon=1, contribution=20, one_group=True),
     "events": lambda: al.Protocol(SPARSE, epsilon=1, contribution=20, count="events"),
-    "max norm": lambda: al.Protocol(
-        SPARSE, epsilon=1, delta=1e-6, contribution=20, max_norm="4.9", total_share="0.1", relation="replace"
-    ),
     "record": lambda: al.Protocol(
         al.SparseJL(sketch_dim=16, seed="trial"),
         epsilon=1,
         record={"age": ["-0.5", 18], "sex": ["F", "M"], "admitted": "month"},
         record_pairs=[("age", "sex")],
     ),
-    "item weights": lambda: al.Protocol(SPARSE, epsilon=1, contribution=20, item_weights={"flu": 2}),
     "auto": lambda: al.Protocol(
         al.HadamardJL(input_dim=100, sketch_dim=16, seed="x"),
         epsilon=1,
@@ -199,17 +193,6 @@ def test_a_missing_file_is_a_clear_line(tmp_path):
         ({"contribution": 1, "count": 1}, "count must be"),
         ({"contribution": 1, "one_group": 1}, "one_group must be True or False"),
         ({"contribution": 1, "one_group": None}, "one_group must be True or False"),
-        ({"max_norm": 3, "delta": 1e-6}, "max_norm must go with a contribution"),
-        ({"max_norm": 3, "delta": 1e-6, "radius": 5}, "max_norm must go with a contribution"),
-        ({"max_norm": 3, "contribution": 5}, "delta above 0"),
-        ({"max_norm": 3, "contribution": 5, "noise": "gaussian"}, "delta above 0"),
-        ({"max_norm": 3, "contribution": 5, "delta": 1e-6, "noise": "laplace"}, "Gaussian noise"),
-        ({"max_norm": 6, "contribution": 5, "delta": 1e-6}, "from the resolution to the contribution"),
-        ({"max_norm": "0.9", "contribution": 5, "delta": 1e-6}, "from the resolution to the contribution"),
-        ({"max_norm": -2, "contribution": 5, "delta": 1e-6}, "from the resolution to the contribution"),
-        ({"max_norm": math.nan, "contribution": 5, "delta": 1e-6}, "max_norm must be a finite number"),
-        ({"max_norm": [3], "contribution": 5, "delta": 1e-6}, "max_norm must be a finite number"),
-        ({"max_norm": 3, "contribution": 2**31, "delta": 1e-6}, "below 2^31 times the resolution"),
         ({"resolution": 3}, "power of two"),
         ({"resolution": 0}, "power of two"),
         ({"resolution": 2.0**-70}, "2^-60"),
@@ -268,109 +251,6 @@ def test_the_schema_knows_what_goes_with_a_contribution():
     document = al.Protocol(SPARSE, epsilon=1, contribution=20).document()
     for wrong in ({"count": None}, {"count": "visits"}, {"one_group": None}, {"contribution": None}):
         assert not validator.is_valid({**document, **wrong})
-
-
-def bounded_protocol(transform=SPARSE, **fields):
-    return al.Protocol(
-        transform, **{"epsilon": 1, "delta": "1e-6", "contribution": 20, "max_norm": 5, **fields}
-    )
-
-
-@pytest.mark.parametrize(
-    ("transform", "fields", "bound"),
-    [
-        (SPARSE, {}, 50),  # s·ρ², s = 2
-        (SPARSE, {"max_norm": "4.9"}, 48),  # ⌊48.02⌋
-        (SPARSE, {"max_norm": "4.9", "resolution": 0.5}, 192),  # ⌊192.08⌋
-        (SPARSE, {"max_norm": 20}, 800),  # s·C²
-        (
-            SPARSE,
-            {"max_norm": 7, "contribution": 7, "resolution": 2},
-            18,
-        ),  # not ⌊24.5⌋: B = 3, and nobody is longer than s·B²
-        (al.Identity(input_dim=9), {}, 25),
-        (al.SparseJL(sketch_dim=8, sparsity=4, seed="x", construction="graph"), {}, 100),
-        (al.SparseJL(input_dim=9, sketch_dim=3, seed="x", construction="balanced"), {"count": "events"}, 25),
-    ],
-)
-def test_the_noise_covers_the_bound_in_the_sketch(transform, fields, bound):
-    one, two = (bounded_protocol(transform, **fields, relation=each) for each in ("add_remove", "replace"))
-    assert (one.sketch_bound, two.sketch_bound, one.document()["derived"]["sketch_bound"]) == (
-        bound,
-        bound,
-        str(bound),
-    )
-    assert (one.noise, one.law.scale) == ("gaussian", gaussian_scale(bound, Fraction(1), Fraction("1e-6")))
-    assert two.law.scale == gaussian_scale(4 * bound, Fraction(1), Fraction("1e-6"))
-    assert one.space == al.Protocol(transform, epsilon=1, radius=2, resolution=one.resolution).space
-
-
-def test_totals_beside_a_bound_in_the_sketch_cover_the_contribution():
-    protocol = bounded_protocol(total_share="0.1")
-    assert protocol.law.scale == gaussian_scale(50, Fraction("0.9"), Fraction("1e-6"))
-    assert protocol.total_law == al.Protocol(SPARSE, epsilon=1, contribution=20, total_share="0.1").total_law
-
-
-def test_every_other_transform_refuses_a_bound_in_the_sketch():
-    others = (al.HadamardJL, al.FastJL, al.GaussianJL, al.SignJL)
-    transforms = [kind(input_dim=16, sketch_dim=4, seed="x") for kind in others]
-    for transform in transforms:
-        with pytest.raises(al.ParameterError, match=f"SparseJL or Identity, got {transform.name}"):
-            bounded_protocol(transform)
-        with pytest.raises(al.ParameterError, match=f"SparseJL or Identity, got {transform.name}"):
-            transform.signed_rows([0])
-
-
-def test_the_largest_contribution_with_a_bound_in_the_sketch():
-    """s·B² < 2^63, exactly."""
-    for sparsity in (1, 2, 4):
-        transform = al.SparseJL(sketch_dim=8, sparsity=sparsity, seed="x")
-        most = math.isqrt((2**63 - 1) // sparsity)
-        assert bounded_protocol(transform, contribution=most).sketch_bound == 25 * sparsity
-        with pytest.raises(al.ParameterError, match=r"below 2\^31"):
-            bounded_protocol(transform, contribution=most + 1)
-        with pytest.raises(al.ParameterError, match=r"below 2\^31"):
-            bounded_protocol(transform, contribution=most, resolution=0.5)
-
-
-def test_a_protocol_without_a_bound_in_the_sketch_does_not_mention_it():
-    protocol = al.Protocol(SPARSE, epsilon=1, contribution=20)
-    assert "max_norm" not in protocol.document()
-    assert (protocol.max_norm, protocol.sketch_bound, protocol.neighbors.sketch_radius_squared) == (
-        None,
-        None,
-        None,
-    )
-    for wrong in ({"max_norm": None}, {"max_norm": "5"}):
-        with pytest.raises(al.CorruptFileError):
-            al.Protocol.from_document({**protocol.document(), **wrong})
-    bounded = bounded_protocol().document()
-    validator = jsonschema.Draft202012Validator(SCHEMA)
-    for wrong in (
-        {"max_norm": "5.0"},
-        {"max_norm": "6"},
-        {"max_norm": None},
-        {"noise": "laplace"},
-        {"contribution": None},
-    ):
-        assert "max_norm" in wrong or not validator.is_valid({**bounded, **wrong})
-        with pytest.raises(al.CorruptFileError):
-            al.Protocol.from_document({**bounded, **wrong})
-    del bounded["max_norm"]
-    assert not validator.is_valid(bounded)
-    with pytest.raises(al.CorruptFileError):
-        al.Protocol.from_document(bounded)
-
-
-def test_rows_and_streams_refuse_a_bound_in_the_sketch(tmp_path):
-    """Nothing bounds there what one person adds."""
-    protocol = bounded_protocol(al.Identity(input_dim=4), unit="one patient")
-    ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
-    with pytest.raises(al.ParameterError, match="max_norm must be None, except for tables"):
-        protocol.release(np.zeros((1, 4), dtype=int), ledger=ledger, population="visits")
-    with pytest.raises(al.ParameterError, match="max_norm must be None, except for tables"):
-        protocol.stream(label="north", ledger=ledger, population="visits")
-    assert not ledger.entries()
 
 
 def test_contribution_sets_the_radius():

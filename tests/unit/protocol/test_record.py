@@ -47,16 +47,15 @@ def test_other_recipes_cannot_be_compared():
         protocol().space,
         protocol(pairs=[("age", "sex")]).space,
         protocol({**RECORD, "age": [18, 40]}).space,
-        protocol(item_weights={"sex=F": 2}).space,
         al.Protocol(OPEN, epsilon=1, contribution=4, unit="one patient").space,
     }
-    assert len(spaces) == 5
+    assert len(spaces) == 4
 
 
 def test_a_protocol_without_a_record_has_no_such_field():
     plain = al.Protocol(OPEN, epsilon=1, contribution=4)
     assert plain.record is None
-    assert not {"record", "record_pairs", "item_weights"} & plain.document().keys()
+    assert not {"record", "record_pairs"} & plain.document().keys()
 
 
 def test_all_items_of_listed_columns():
@@ -154,15 +153,10 @@ def test_protocols_that_cannot_have_a_record(known):
         {"record": 3},
         {"record_pairs": [["sex", "age"]]},
         {"record_pairs": None},
-        {"item_weights": "weights.csv"},
-        {"item_weights": {"sex=F": "2"}},
-        {"item_weights": None},
     ],
     ids=repr,
 )
-def test_documents_that_are_refused(change, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "weights.csv").write_text("item,weight\na,1\n", encoding="utf-8")
+def test_documents_that_are_refused(change):
     document = {**protocol({"age": "18,40", "sex": "category"}, [("age", "sex")]).document(), **change}
     with pytest.raises(al.CorruptFileError):
         al.Protocol.from_document(document)

@@ -31,7 +31,6 @@ def kinds():
         "people": {"contribution": 6},
         "one group": {"contribution": 6, "one_group": True},
         "events": {"contribution": 6, "count": "events"},
-        "max_norm": {"contribution": 6, "max_norm": "2.5"},
         "margins": {"contribution": 6, **MARGINS},
         "margins, one group": {"contribution": 6, "one_group": True, **MARGINS},
         "radius": {"radius": "2.5"},
@@ -49,11 +48,9 @@ def kinds():
             continue
         if source == "events" and bound == "radius":
             continue
-        if bound == "max_norm" and (noise, site) != ("gaussian", "output"):
-            continue
         if bound.startswith("margins") and site == "input":
             continue
-        if bound.startswith(("max_norm", "margins")) and source in ("rows", "stream"):
+        if bound.startswith("margins") and source in ("rows", "stream"):
             continue
         counts_people = source == "events" and bound != "events"
         if counts_people and grid != "on":
@@ -94,14 +91,8 @@ def expected(protocol, source):
     enforced = [counted, "the software enforces that", distance]
     if protocol.one_group:
         enforced.append("all in one group; the software enforces that")
-    if protocol.max_norm:
-        source = "events"  # nothing else can be released
-        enforced += [
-            "keep the person's part of all sketches within a length of 2.5; the software enforces that",
-            f"all sketches together by at most {5 if protocol.relation == 'replace' else 2.5} in l2 norm",
-        ]
     if protocol.margins:
-        source = "events"
+        source = "events"  # nothing else can be released
         rows = 1 if protocol.one_group else int(6 / protocol.resolution)
         moved = (2 + rows) * (2 if protocol.relation == "replace" else 1)
         enforced = [words.removesuffix("; the software enforces that") for words in enforced]
@@ -138,10 +129,8 @@ def check(protocol, source):
     assert all(words in paragraph for said in known.values() for words in said)
     page = " ".join(words for _, words in officer_page(protocol, source))
     assert all(words in page for said in known.values() for words in said)
-    only_tables = protocol.max_norm or protocol.margins
-    assert source == "events" or only_tables or "enforces that" not in paragraph + page
+    assert source == "events" or protocol.margins or "enforces that" not in paragraph + page
     assert protocol.margins or "margins" not in paragraph + page
-    assert protocol.max_norm or "a length of" not in paragraph + page
     assert protocol.one_group or "one group" not in paragraph + page
     reach = known["radius"] + (known["grid"] if source != "events" else [])
     assert all(words in protection_in_words(protocol, source) for words in reach)

@@ -382,10 +382,16 @@ def test_values_at_the_ends_of_their_range(path):
     assert pl.read_parquet(path)["values"].to_list()[0] == ends[0].tolist()
 
 
-def test_rows_cannot_have_been_released_under_a_bound_in_the_sketch():
+def test_rows_cannot_have_been_released_with_margins():
     """Somebody relabels rows, which nothing bounds, with a protocol for event tables."""
     protocol = al.Protocol(
-        al.Identity(input_dim=4), epsilon=1, delta="1e-6", contribution=9, max_norm=3, unit="one patient"
+        al.SparseJL(sketch_dim=4, seed="x"),
+        epsilon=1,
+        contribution=9,
+        margins={"a": "vowels"},
+        margin_share="0.2",
+        margin_contribution=2,
+        unit="one patient",
     )
     for source, is_valid in (("events", True), ("unknown", True), ("rows", False), ("stream", False)):
         if is_valid:

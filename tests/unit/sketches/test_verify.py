@@ -9,9 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
-from armslength.ingest.sums import Sums
-from armslength.ledger.ledger import open_account
-from armslength.release.release import release
 from armslength.sketches import verify as module
 from golden.write_files import protocols
 from margin_rows import rows_with_margins
@@ -59,9 +56,6 @@ def test_releases_of_every_transform_and_law_hold(protocol, tmp_path):
     width = protocol.transform.input_dim
     if protocol.margins is not None:
         sketches = rows_with_margins(protocol, np.zeros((1, len(protocol.margins.names) + 1)))
-    elif protocol.max_norm is not None:  # event tables only
-        sums = Sums(np.zeros((1, protocol.transform.sketch_dim), dtype=np.int64), None, "events")
-        sketches = release(protocol, sums, ["north"], open_account(al.NO_LEDGER, "", repeat=False))
     elif width is None:
         sketches = protocol.release(np.zeros((1, 3), int), items=[1, 2, 3], ledger=al.NO_LEDGER)
     else:
