@@ -35,7 +35,9 @@ from armslength.estimates.contribution_quantiles import LARGEST_ITEMS
 from armslength.ingest.check_table import TableCheck, check_table
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
+from armslength.ingest.spellings import SpellingCheck
 from armslength.ledger.ledger import open_account
+from armslength.planner.least_people import least_people
 from armslength.privacy.exact_numbers import checked_epsilon, decimal_text, weakness
 from armslength.protocol.record import MISSING, OTHER, checked_record
 from armslength.results import table_lines
@@ -120,7 +122,8 @@ def check(files: tuple[str, ...], output_format: str, **options: Any) -> None:
     """Check your own table before a release: is it read as you mean it? Nothing is spent.
 
     The options are those of `armslength release`. You see which public groups have no rows, which groups are not listed, how many rows
-    are left out and why, whether somebody's id is written in two ways, and how much of the table the contribution keeps. For records, you
+    are left out and why, whether ids or items are written in two ways, whether the columns of people and items look swapped, which groups
+    have too few people for any answer, and how much of the table the contribution keeps. For records, you
     see how much of each column is missing, or is none of the categories listed. For margins, you see which item groups nobody has an item in,
     how much is in none of those listed, and how many people have more item groups than count.
     """
@@ -129,10 +132,17 @@ def check(files: tuple[str, ...], output_format: str, **options: Any) -> None:
             "the check is private and goes to a terminal only, got a file or a pipe; pass --format json to have it there"
         )
     job = table_job(files, options)
-    result = check_table(job, show_progress=True)
+    result = checked_table(job)
     click.echo(as_json(_document(result)) if output_format == "json" else check_text(result, job))
     if result.needs_a_look:
+        if output_format == "table":
+            click.echo(f"Problems found. (exit code {NEEDS_A_LOOK})")
         click.get_current_context().exit(NEEDS_A_LOOK)
+
+
+def checked_table(job: TableJob) -> TableCheck:
+    """The check of the table, with a progress bar."""
+    return check_table(job, least_people(job.protocol), show_progress=True)
 
 
 def _document(result: TableCheck) -> dict[str, Any]:
@@ -150,7 +160,12 @@ def _document(result: TableCheck) -> dict[str, Any]:
         "people": result.people,
         "people_over_contribution": result.people_over,
         "share_kept": result.share,
-        "people_with_several_ids": result.spellings,
+        "people_with_several_ids": result.ids._asdict(),
+        "items_in_several_spellings": result.items._asdict(),
+        "columns_look_swapped": result.is_swapped,
+        "people_of_groups": result.people_of_groups,
+        "least_people": result.least_people,
+        "small_groups": result.small_groups,
         "columns": {name: column._asdict() for name, column in result.columns.items()},
         "margins": None if result.margins is None else asdict(result.margins),
     }
@@ -162,7 +177,9 @@ def check_text(result: TableCheck, job: TableJob) -> str:
         "groups": _groups(result),
         "left out": [_left_out(result)],
         "columns": _columns(result, job),
-        "people": _people(result),
+        "people": _people(result, job),
+        "items": _spelled_items(result),
+        "size": _size(result, job),
         "counted": [_counted(result, job)],
         "item groups": _item_groups(result, job),
     }
@@ -220,14 +237,54 @@ def _columns(result: TableCheck, job: TableJob) -> list[str]:
     return lines
 
 
-def _people(result: TableCheck) -> list[str]:
+def _people(result: TableCheck, job: TableJob) -> list[str]:
     if not result.people:
         return ["nobody has an event that counts. Are the columns right?"]
-    lines = [
-        f"{count:,} may be there twice: their ids differ only in {difference}. Write them alike, or each counts as two people."
-        for difference, count in result.spellings.items()
+    lines = [f"{result.people:,}"]
+    if result.ids.several:
+        several = plural(result.ids.several, "person", "people")
+        lines.append(
+            f"{several} may be counted twice, under ids that differ only in {_differences(result.ids)}. "
+            "Write each id in one way."
+        )
+    if result.is_swapped:
+        person, item = _name(job.columns.person), _name(job.columns.item or "")
+        lines.append(
+            f"the columns look swapped: {person} looks like items and {item} like people. A few values of {person} have most events."
+        )
+    return lines
+
+
+def _differences(spellings: SpellingCheck) -> str:
+    """What differs; with counts, if there is more than one difference."""
+    found = spellings.differences
+    parts = [name if len(found) == 1 else f"{name} ({count:,})" for name, count in found.items()]
+    return "; ".join(parts)
+
+
+def _spelled_items(result: TableCheck) -> list[str]:
+    if not result.items.several:
+        return []
+    several = plural(result.items.several, "item has", "items have")
+    return [
+        f"{several} several spellings that differ only in {_differences(result.items)}. Each spelling counts as an item."
     ]
-    return [f"{result.people:,}", *lines]
+
+
+def _size(result: TableCheck, job: TableJob) -> list[str]:
+    """The groups that are too small for any answer."""
+    small, least = result.small_groups, f"{result.least_people:,}"
+    if not small or not result.people:
+        return []
+    if job.groups.column is None:
+        people = plural(result.people, "person", "people")
+        return [f"{people}: with fewer than about {least}, every answer will be inconclusive"]
+    shown = [f"{_name(label)} ({people:,})" for label, people in small.items()]
+    names = ", ".join([*shown[:_MOST_SHOWN], *(["…"] if len(shown) > _MOST_SHOWN else [])])
+    groups = plural(len(small), "group has", "groups have")
+    return [
+        f"{groups} fewer than about {least} people, and every answer about such a group will be inconclusive: {names}"
+    ]
 
 
 def _counted(result: TableCheck, job: TableJob) -> str:
@@ -254,6 +311,11 @@ def _item_groups(result: TableCheck, job: TableJob) -> list[str]:
     if margins.rule != "record":
         spelling = " Are items written as in the list?" if check.in_none >= 0.9 else ""
         lines.append(f"{check.in_none:.1%} of {_counted_noun(job)} are {margins.names[-1]}.{spelling}")
+        if check.spelled_otherwise:
+            part = f"{check.spelled_otherwise:.1%}" if check.spelled_otherwise >= 0.001 else "less than 0.1%"
+            lines.append(
+                f"{part} of {_counted_noun(job)} are {margins.names[-1]} only because the list has other capitals, punctuation or blanks. Write items as in the list."
+            )
     empty = [f"{_name(name)}: nobody has an item in it." for name in check.empty]
     lines += at_most(_MOST_SHOWN, empty, "item group")
     share, bound = check.people_over / result.people, job.protocol.margin_contribution

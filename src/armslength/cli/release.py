@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armslength.cli.check import check_text, table_job, table_options
+from armslength.cli.check import check_text, checked_table, table_job, table_options
 from armslength.cli.exit_codes import ELSEWHERE, NEEDS_A_LOOK, endings_ignored
 from armslength.cli.ledger import charge_text, chosen_ledger, ledger_options
 from armslength.cli.options import FILE, OVERWRITE, check_new_file, flag, option
 from armslength.cli.output import echo_notes, is_terminal, paragraph
 from armslength.errors import ArmslengthError, ParameterError, plural
 from armslength.files import check_can_write
-from armslength.ingest.check_table import check_table
 from armslength.ingest.event_table import TableJob
 from armslength.ledger.ledger import Account, open_account
 from armslength.privacy.exact_numbers import decimal_text, weakness
@@ -104,7 +103,7 @@ def _offer_check(job: TableJob, account: Account, *, is_asked: bool | None) -> N
     if is_asked or click.confirm(
         "Check the table first? Only you see the result, and nothing is spent", default=True
     ):
-        click.echo(f"\n{check_text(check_table(job, show_progress=True), job)}\n")
+        click.echo(f"\n{check_text(checked_table(job), job)}\n")
         if not click.confirm("Release now, and spend the budget?"):
             echo_notes("nothing was released, and nothing was spent")
             click.get_current_context().exit(NEEDS_A_LOOK)

@@ -1,5 +1,6 @@
 """What a release would count of an event table, and what in it looks like a mistake: **private**, for the data holder alone."""
 
+import math
 import secrets
 from collections import Counter
 from dataclasses import dataclass
@@ -10,9 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from armslength.ingest.contributions import KEY_BYTES, BoundedEvents
+from armslength._numba import Int64s, Words, kernel
+from armslength.ingest.contributions import KEY_BYTES, BoundedEvents, slot_of
 from armslength.ingest.encoding import LeftOut
 from armslength.ingest.event_table import TableJob
+from armslength.ingest.partitions import memory_bytes
+from armslength.ingest.spellings import TEXT_BYTES, SpellingCheck, Spellings
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.record import MISSING, OTHER, Record, prefix
 
@@ -21,7 +25,11 @@ if TYPE_CHECKING:
 
 _MOST_NAMES = 10_000  # groups that are not listed and are remembered: a wrong column may have millions
 _MOST_COMPARED = 1000
-_SPELLINGS = ("capital letters", "zeros in front, such as 7 and 007")  # how ids of one person may differ
+_ID_MEMORY, _ITEM_MEMORY = 4, 16  # of the memory, one over the share for their spellings
+_ITEM_BUCKETS = 1 << 20
+_MOST_DEGREE = 1 << 16
+_FEWEST = 100  # people, and items: with fewer, swapped columns do not show
+_UNEVEN, _MORE_UNEVEN = 1.5, 4.0  # see `_Evenness`
 
 
 class ColumnCheck(NamedTuple):
@@ -44,11 +52,14 @@ class MarginCheck:
     in_none: float  # the share of the pairs, events or weights that are in no listed item group
     empty: list[str]  # listed item groups that nobody has an item in; of a record, none is said to be
     people_over: int  # who have more item groups than the margin contribution
+    spelled_otherwise: (
+        float  # the share of what is in no listed item group, but would be with other capitals or punctuation
+    )
 
     @property
     def needs_a_look(self) -> bool:
-        """Whether the list may not fit the table: an item group with nobody, or 90 percent in no listed one."""
-        return bool(self.empty) or self.in_none >= 0.9
+        """Whether the list may not fit the table: an item group with nobody, 90 percent in no listed one, or items in other spellings."""
+        return bool(self.empty) or self.in_none >= 0.9 or self.spelled_otherwise > 0
 
 
 @dataclass(frozen=True)
@@ -63,7 +74,11 @@ class TableCheck:
     people: int  # who have at least one event that counts
     people_over: int  # who have more than the contribution
     share: float | None  # of the pairs, events or weights that count: what the contribution keeps
-    spellings: dict[str, int]  # how many people have several ids, by what differs between these
+    ids: SpellingCheck  # people who may have several ids
+    items: SpellingCheck  # items of text that may have several spellings; of a record, none is said to have
+    is_swapped: bool  # whether the columns of people and items look swapped
+    people_of_groups: dict[str, int]  # who have at least one event that counts in each public group
+    least_people: int  # a group with fewer cannot be told from any other
     columns: dict[str, ColumnCheck]  # of a record
     margins: MarginCheck | None  # where the protocol has margins, and somebody counts
 
@@ -73,11 +88,20 @@ class TableCheck:
         return [label for label, rows in self.groups.items() if not rows]
 
     @property
+    def small_groups(self) -> dict[str, int]:
+        """The people of each public group that has rows, and too few people for any answer."""
+        least, people = self.least_people, self.people_of_groups
+        return {label: people[label] for label, rows in self.groups.items() if rows and people[label] < least}
+
+    @property
     def needs_a_look(self) -> bool:
-        """Whether something may be a mistake: an empty or unlisted group, rows left out, an id written in several ways, a column that is nearly all missing or other, item groups that do not fit."""
+        """Whether something may be a mistake: an empty, unlisted or small group, rows left out, an id or item written in several ways, swapped columns, a column that is nearly all missing or other, item groups that do not fit."""
         return bool(
             self.empty_groups
-            or self.spellings
+            or self.small_groups
+            or self.ids.several
+            or self.items.several
+            or self.is_swapped
             or self.left_out.counting < self.left_out.rows
             or not self.people
             or any(column.needs_a_look for column in self.columns.values())
@@ -85,43 +109,61 @@ class TableCheck:
         )
 
 
-def check_table(job: TableJob, *, show_progress: bool = False) -> TableCheck:
-    """Reads all events as a release would, and spends nothing. The result is **private**."""
-    left_out, rows, ids = LeftOut(), _RowCounts(len(job.groups.labels), job.protocol.record), _IdSpellings()
-    cells = _MarginCounts(job.protocol)
-    people, people_over, total, kept = 0, 0, 0.0, 0.0
+def check_table(job: TableJob, least_people: int = 0, *, show_progress: bool = False) -> TableCheck:
+    """Reads all events as a release would, and spends nothing. The result is **private**.
+
+    Args:
+        job: What is read.
+        least_people: How many people a group needs for any answer; 0 if that is not known.
+        show_progress: Whether to show a bar.
+    """
     key = secrets.token_bytes(KEY_BYTES)  # a release draws another, so a person may count in another group
+    words = np.frombuffer(key, dtype=np.uint64, count=2).copy()
+    most = memory_bytes(job.memory) // TEXT_BYTES
+    ids = Spellings(words, most // _ID_MEMORY, are_ids=True)
+    items = Spellings(words, most // _ITEM_MEMORY, are_ids=False)
+    labels, record = job.groups.labels, job.protocol.record
+    left_out, rows, cells = LeftOut(), _RowCounts(len(labels), record, items), _MarginCounts(job.protocol)
+    groups, evenness = _GroupCounts(len(labels)), _Evenness(words)
+    people, people_over, total, kept = 0, 0, 0.0, 0.0
     for part in job.person_totals(key, left_out, rows, show_progress=show_progress):
         people += len(part.totals)
         people_over += int((part.totals > job.bound).sum())
         total += float(part.totals.sum())
         kept += float(np.minimum(part.totals, job.bound).sum())
-        ids.add(part.ids)
+        if part.ids is not None:
+            ids.add(part.ids)
         cells.add(part)
+        groups.add(part)
+        evenness.add(part)
     if job.groups.column is None:
         rows.listed[:] = left_out.rows - left_out.person
-    groups = dict(zip(job.groups.labels, rows.listed.tolist(), strict=True))
+    listed = dict(zip(labels, rows.listed.tolist(), strict=True))
     unlisted = dict(rows.unlisted.most_common())
     return TableCheck(
         left_out,
-        groups,
+        listed,
         unlisted,
         left_out.group - rows.unlisted_rows,
-        _likely([label for label, count in groups.items() if not count], list(unlisted)),
+        _likely([label for label, count in listed.items() if not count], list(unlisted)),
         people,
         people_over,
         kept / total if total else None,
-        ids.spellings(),
+        ids.check(),
+        items.check(),
+        record is None and evenness.is_swapped,
+        dict(zip(labels, groups.people.tolist(), strict=True)),
+        least_people,
         rows.columns(),
         cells.check() if total else None,
     )
 
 
 class _RowCounts:
-    """How many rows with a person each group has, and how many of these are missing or other in each column of a record."""
+    """How many rows with a person each group has, the spellings of their items, and how many are missing or other in each column of a record."""
 
-    def __init__(self, count: int, record: Record | None) -> None:
-        self._record, self._items = record, 0
+    def __init__(self, count: int, record: Record | None, spellings: Spellings) -> None:
+        self._record, self._items, self._spellings = record, 0, spellings
         self._marks: Counter[str] = Counter()  # items such as sex=(other)
         self.listed: NDArray[np.int64] = np.zeros(count, dtype=np.int64)  # of public groups, by number
         self.unlisted: Counter[str] = Counter()
@@ -137,14 +179,16 @@ class _RowCounts:
         if len(self.unlisted) > _MOST_NAMES:
             self.unlisted = Counter(dict(self.unlisted.most_common(_MOST_NAMES)))
 
-    def items(self, items: pa.Array) -> None:
-        """Adds the items of rows with a person and a listed group."""
-        if self._record is not None:
-            self._items += len(items)
-            marks = [prefix(name) + mark for name, _ in self._record.columns for mark in (MISSING, OTHER)]
-            chosen = items.filter(pc.is_in(items, pa.array(marks, items.type)))
-            for each in chosen.value_counts().to_pylist():
-                self._marks[each["values"]] += each["counts"]
+    def items(self, items: pa.Array, counts: pa.Array) -> None:
+        """Adds the different items of rows with a person and a listed group, and how often each occurs."""
+        if self._record is None:
+            self._spellings.add(items)
+            return
+        self._items += pc.sum(counts).as_py() or 0
+        marks = [prefix(name) + mark for name, _ in self._record.columns for mark in (MISSING, OTHER)]
+        chosen = pc.is_in(items, pa.array(marks, items.type))
+        names, numbers = items.filter(chosen).to_pylist(), counts.filter(chosen).to_pylist()
+        self._marks.update(dict(zip(names, numbers, strict=True)))
 
     def columns(self) -> dict[str, ColumnCheck]:
         """What became of each column of the record, if there is one."""
@@ -163,8 +207,10 @@ class _MarginCounts:
 
     def __init__(self, protocol: Protocol) -> None:
         self._margins, self._bound = protocol.margins, protocol.margin_contribution or 0
-        names = 0 if self._margins is None else len(self._margins.names)
-        self._amounts: NDArray[np.float64] = np.zeros(names + 1)  # the last: of items that belong to none
+        self._names = 0 if self._margins is None else len(self._margins.names)
+        self._amounts: NDArray[np.float64] = np.zeros(
+            self._names + 2
+        )  # the last: of none, and of other spellings
         self._over = 0
 
     def add(self, events: BoundedEvents) -> None:
@@ -173,10 +219,11 @@ class _MarginCounts:
             return
         size = len(self._amounts)
         self._amounts += np.bincount(events.margins, np.abs(events.amounts), size)
+        margins = np.where(events.margins > self._names, self._names - 1, events.margins)
         persons = np.repeat(np.arange(len(events.starts) - 1), np.diff(events.starts))
-        is_in_one = (events.margins < size - 1) & (events.amounts != 0)
+        is_in_one = (margins < self._names) & (events.amounts != 0)
         width = size * (int(events.groups.max(initial=0)) + 1)
-        cells = np.unique((persons * width + events.groups * np.int64(size) + events.margins)[is_in_one])
+        cells = np.unique((persons * width + events.groups * np.int64(size) + margins)[is_in_one])
         self._over += int((np.bincount(cells // width) > self._bound).sum())
 
     def check(self) -> MarginCheck | None:
@@ -184,10 +231,82 @@ class _MarginCounts:
         if self._margins is None:
             return None
         if self._margins.rule == "record":  # its other columns belong to none
-            return MarginCheck(0.0, [], self._over)
-        listed = self._amounts[:-2]
+            return MarginCheck(0.0, [], self._over, 0.0)
+        listed, total = self._amounts[: self._names - 1], self._amounts.sum()
         empty = [name for name, amount in zip(self._margins.names, listed, strict=False) if not amount]
-        return MarginCheck(1 - float(listed.sum() / self._amounts.sum()), empty, self._over)
+        return MarginCheck(
+            1 - float(listed.sum() / total), empty, self._over, float(self._amounts[-1] / total)
+        )
+
+
+class _GroupCounts:
+    """How many people have an event that counts in each group."""
+
+    def __init__(self, count: int) -> None:
+        self.people: NDArray[np.int64] = np.zeros(count, dtype=np.int64)
+        self._last: NDArray[np.int64] = np.full(count, -1, dtype=np.int64)
+
+    def add(self, events: BoundedEvents) -> None:
+        """Adds all events of some persons."""
+        self._last[events.groups] = -1
+        count_people(events.starts, events.groups, self._last, self.people)
+
+
+class _Evenness:
+    """Whether people look like items, and items like people.
+
+    A few items have most of the events, and people have about as many each. The measure is the squared coefficient of variation of the
+    number of different events: of people, without the 1 percent who have most, and of items. The columns look swapped where it is at
+    least 1.5 for people, and four times as large as for items. Of items it is estimated from their counts in 2^20 buckets.
+    """
+
+    def __init__(self, key: Words) -> None:
+        self._key = key
+        self._buckets: NDArray[np.int64] = np.zeros(_ITEM_BUCKETS, dtype=np.int64)
+        self._degrees: NDArray[np.int64] = np.zeros(_MOST_DEGREE, dtype=np.int64)
+
+    def add(self, events: BoundedEvents) -> None:
+        """Adds all events of some persons."""
+        count_items(events.items, self._key, self._buckets)
+        degrees = np.minimum(np.diff(events.starts), _MOST_DEGREE - 1)
+        found = np.bincount(degrees)
+        self._degrees[: len(found)] += found
+
+    @property
+    def is_swapped(self) -> bool:
+        """Whether the columns look swapped."""
+        people, count = int(self._degrees.sum()), len(self._buckets)
+        total, occupied = float(self._buckets.sum()), int(np.count_nonzero(self._buckets))
+        items = -count * math.log(max(1 - occupied / count, 0.5 / count))
+        if min(people, items) < _FEWEST:
+            return False
+        squares = float((self._buckets.astype(np.float64) ** 2).sum())
+        squares = (squares - total**2 / count) / (
+            1 - 1 / count
+        )  # without those of items that meet in a bucket
+        of_items = items * squares / total**2 - 1
+        left = np.minimum(np.cumsum(self._degrees), people - people // 100)
+        numbers = np.diff(left, prepend=0)
+        degrees = np.arange(len(numbers), dtype=np.float64)
+        of_people = float(numbers.sum() * (numbers @ degrees**2) / (numbers @ degrees) ** 2 - 1)
+        return of_people >= max(_UNEVEN, _MORE_UNEVEN * of_items)
+
+
+@kernel
+def count_people(starts: Int64s, groups: "NDArray[np.int32]", last: Int64s, people: Int64s) -> None:
+    """Adds 1 to the people of each group for each person with an event in it; `last` is −1 in these groups."""
+    for person in range(len(starts) - 1):
+        for event in range(starts[person], starts[person + 1]):
+            if last[groups[event]] != person:
+                last[groups[event]] = person
+                people[groups[event]] += 1
+
+
+@kernel
+def count_items(items: Words, key: Words, buckets: Int64s) -> None:
+    """Adds 1 to the bucket of the item of each event."""
+    for event in range(len(items)):
+        buckets[slot_of(items[event, 0], items[event, 1], key, len(buckets))] += 1
 
 
 def _likely(empty: list[str], unlisted: list[str]) -> dict[str, str]:
@@ -199,38 +318,3 @@ def _likely(empty: list[str], unlisted: list[str]) -> dict[str, str]:
         if near:
             likely[label] = folded[near[0]]
     return likely
-
-
-class _IdSpellings:
-    """Which ids would be one if they were written alike: a hash of that spelling, and what was changed for it, of each id."""
-
-    def __init__(self) -> None:
-        self._hashes: list[NDArray[np.int64]] = []
-        self._changes: list[NDArray[np.uint8]] = []
-
-    def add(self, persons: pa.Array) -> None:
-        """Adds different ids."""
-        lower = pc.utf8_lower(persons)
-        plain = pc.replace_substring_regex(lower, r"^0+([0-9])", r"\1")
-        changes = np.zeros(len(persons), dtype=np.uint8)
-        for bit, (before, after) in enumerate([(persons, lower), (lower, plain)]):
-            changes |= pc.not_equal(before, after).to_numpy(zero_copy_only=False).astype(np.uint8) << bit
-        self._hashes.append(np.fromiter(map(hash, plain.to_pylist()), np.int64, len(plain)))
-        self._changes.append(changes)
-
-    def spellings(self) -> dict[str, int]:
-        """How many people have several ids, by what differs between them."""
-        if not self._hashes:
-            return {}
-        hashes, changes = np.concatenate(self._hashes), np.concatenate(self._changes)
-        order = np.argsort(hashes)
-        hashes, changes = hashes[order], changes[order]
-        starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1]))
-        several = np.diff(np.append(starts, len(hashes))) > 1
-        if not several.any():
-            return {}
-        anywhere = np.bitwise_or.reduceat(changes, starts)[several]
-        differs = anywhere & ~np.bitwise_and.reduceat(changes, starts)[several]
-        differs = np.where(differs == 0, anywhere, differs)  # 5.0 and 5.00
-        counts = {name: int((differs >> bit & 1).sum()) for bit, name in enumerate(_SPELLINGS)}
-        return {name: count for name, count in counts.items() if count}

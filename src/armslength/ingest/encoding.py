@@ -81,8 +81,8 @@ class Watch(Protocol):
     def groups(self, names: list[str], numbers: NDArray[np.int32], counts: NDArray[np.int64]) -> None:
         """The names of a batch's groups, their numbers (−1: not listed), and how many rows with a person each has."""
 
-    def items(self, items: pa.Array) -> None:
-        """The items of the rows that have a person and a listed group."""
+    def items(self, items: pa.Array, counts: pa.Array) -> None:
+        """The different items of text of the rows that have a person and a listed group, and how many of these have each."""
 
 
 class _KnownItems(NamedTuple):
@@ -280,10 +280,11 @@ class EventEncoder:
         if self._labels is not None:
             groups = self._groups(batch.column("group"), usable["person"])
             usable["group"] = groups >= 0
-        if self._watch is not None:
+        if self._watch is not None and is_text(batch.column("item").type):
             in_group = np.logical_and.reduce(list(usable.values()))
+            found = _text(batch.column("item")).filter(_mask(in_group)).drop_null().value_counts()
             with self._lock:
-                self._watch.items(batch.column("item").filter(_mask(in_group)))
+                self._watch.items(found.field("values"), found.field("counts"))
         items = self._items(batch.column("item"))
         amounts, usable["item"] = items.amounts, items.is_usable
         if "amount" in batch.schema.names:

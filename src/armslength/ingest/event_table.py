@@ -32,7 +32,7 @@ from armslength.ingest.sources import event_files, size_of
 from armslength.ingest.sums import GroupSums, ItemColumns, Sums, SumShape, margin_cells
 from armslength.progress import progress
 from armslength.protocol.item_weights import item_amounts
-from armslength.protocol.margins import margin_table
+from armslength.protocol.margins import folded_table, margin_table
 from armslength.protocol.protocol import Protocol, checked_vocabulary
 from armslength.randomness.seeds import canonical_text
 from armslength.threads import cached_attribute, ordered_map, worker_count
@@ -147,6 +147,8 @@ class TableJob:
     ) -> Iterator[BoundedEvents]:
         """All events that count, with the persons' ids and totals, **not private**; updates `left_out`, and shows `watch` the groups and items of all rows.
 
+        Items that are in an item group only in another spelling have a number of their own: see `Margins.codes`.
+
         Guarantee: a person's total is a function of that person's events and the release's key alone. It counts what would be kept under
         an endless bound: each (group, item) once where people are counted, and one group where the protocol says so.
         """
@@ -178,7 +180,10 @@ class TableJob:
         """What `work` makes of all events of some persons, until everybody was among them once."""
         labels = None if self.groups.column is None else self.groups.labels
         margins, table = self.protocol.margins, self.margin_table
-        codes = None if margins is None or table is None else partial(margins.codes, table=table)
+        codes = None
+        if margins is not None and table is not None:
+            other_spellings = None if watch is None else folded_table(table)
+            codes = partial(margins.codes, table=table, other_spellings=other_spellings)
         item_words = ItemWords(order.key, self.item_names, self.item_amounts, codes)
         encoder = EventEncoder(order.key, labels, item_words, left_out, watch)
         if self.protocol.record is not None:

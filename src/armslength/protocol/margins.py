@@ -63,18 +63,31 @@ class Margins:
             return {**named, "hash": self.table_hash}
         return {**named, "prefixes": list(map(list, self.prefixes))}
 
-    def codes(self, texts: Sequence[str], table: Mapping[str, int]) -> NDArray[np.int32]:
+    def codes(
+        self,
+        texts: Sequence[str],
+        table: Mapping[str, int],
+        other_spellings: Mapping[str, int] | None = None,
+    ) -> NDArray[np.int32]:
         """The number of the item group of each item, from 0 on; as many as there are item groups for an item that belongs to none.
 
         Args:
             texts: Items, in their NFC form.
             table: What `margin_table` gives.
+            other_spellings: What `folded_table` gives; then one more is the number of an item that is in no listed item group, but would
+                be with other capitals or punctuation.
         """
         other = len(self.names) - (self.rule != "record")
         codes: NDArray[np.int32] = np.full(len(texts), other, dtype=np.int32)
         for length in self._lengths:  # a longer prefix decides later
             matches = np.fromiter((table.get(text[:length], -1) for text in texts), np.int32, len(texts))
             np.copyto(codes, matches, where=matches >= 0)
+        if other_spellings is not None and self.rule != "record":
+            lengths = sorted(set(map(len, other_spellings))) if self.rule == "prefix" else [None]
+            for place in np.flatnonzero(codes == other).tolist():
+                text = folded(texts[place])
+                if any(text[:length] in other_spellings for length in lengths):
+                    codes[place] = len(self.names) + 1
         return codes
 
     @cached_attribute
@@ -136,6 +149,18 @@ def margin_table(source: Any, margins: Margins | None) -> dict[str, int] | None:
     ):
         raise ParameterError("margins must be the table that the protocol was made with, got another")
     return {item: codes[name] for item, name in groups.items()}
+
+
+def folded(text: str) -> str:
+    """An item without capital letters, punctuation and blanks."""
+    return "".join(character for character in text.casefold() if character.isalnum())
+
+
+def folded_table(table: Mapping[str, int]) -> dict[str, int]:
+    """What `margin_table` gives, with each item or prefix in this spelling."""
+    spelled = {folded(text): code for text, code in table.items()}
+    spelled.pop("", None)
+    return spelled
 
 
 def checked_margin_bounds(

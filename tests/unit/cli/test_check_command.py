@@ -3,6 +3,7 @@
 import json
 import sys
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -12,6 +13,7 @@ import armslength as al
 from armslength.cli import check as check_file
 from armslength.cli import release as release_file
 from armslength.cli.main import main
+from armslength.planner.least_people import least_people
 
 PERSONS = ["zq-7", "zq-007", "ZQ-7", "zq-8", None, "zq-9"]
 EVENTS = pa.table(
@@ -83,17 +85,58 @@ def test_a_terminal_gets_words_and_no_ids():
 @pytest.mark.usefixtures("terminal")
 def test_ids_written_in_two_ways_are_found():
     done = run("check", *COLUMNS, "--label", "all")
-    assert "1 may be there twice" in done.stdout
-    assert "capital letters" in done.stdout
+    words = " ".join(done.stdout.split())
+    assert done.exit_code == 7
+    assert words.endswith("(exit code 7)")
+    assert "1 person may be counted twice" in words
+    assert "capital letters" in words
+    assert "zq" not in done.output.lower()
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_party_with_too_few_people_is_told():
+    done = run("check", *COLUMNS, "--label", "all")
+    assert f"4 people: with fewer than about {least_people(al.Protocol.load('protocol.json'))}" in " ".join(
+        done.stdout.split()
+    )
+    table = {"patient": [*range(31)], "code": ["a"] * 31, "hospital": ["north"] * 30 + ["south"]}
+    pq.write_table(pa.table(table), "visits.parquet")
+    done = run("check", *COLUMNS, *GROUPS, "north,south", "--format", "json")
+    assert done.exit_code == 7
+    document = json.loads(done.stdout)
+    assert document["people_of_groups"] == {"north": 30, "south": 1}
+    assert document["least_people"] > 30
+    assert document["small_groups"] == {"north": 30, "south": 1}
+
+
+@pytest.mark.usefixtures("terminal")
+def test_spellings_of_items_and_swapped_columns_are_told_without_a_value():
+    ranks = np.arange(1, 401)
+    codes = np.repeat([f"zq{rank}" for rank in ranks], 4000 // ranks)
+    people = np.random.default_rng(0).permutation(len(codes)) % 3000
+    table = {
+        "patient": codes,
+        "code": [f"{'Zq' if i == 1 else 'zq'}-{p}" for i, p in enumerate(people)],
+        "hospital": ["n"] * len(codes),
+    }
+    pq.write_table(pa.table(table), "visits.parquet")
+    done = run("check", *COLUMNS, "--label", "all")
+    words = " ".join(done.stdout.split())
+    assert done.exit_code == 7
+    assert "1 item has several spellings" in words
+    assert "patient looks like items" in words
+    assert "zq" not in done.output.lower()
 
 
 @pytest.mark.usefixtures("terminal")
 def test_a_good_table_has_exit_code_0():
-    good = pa.table({"patient": ["p", "q"], "code": ["a", "b"], "hospital": ["north", "south"]})
+    people = [f"p{number}" for number in range(1000)]
+    good = pa.table({"patient": people, "code": ["a", "b"] * 500, "hospital": ["north", "south"] * 500})
     pq.write_table(good, "visits.parquet")
     done = run("check", *COLUMNS, *GROUPS, "north,south")
     assert done.exit_code == 0, done.output
     assert "100%" in done.stdout
+    assert "exit code" not in done.stdout
 
 
 @pytest.mark.usefixtures("terminal")

@@ -187,8 +187,9 @@ def test_a_check_says_whether_the_item_groups_fit(monkeypatch):
     check = ("check", *RELEASE[1:8], "--protocol", "protocol.json")
     new("--margins", "prefixes.csv", "--margin-share", "0.2", "--margin-contribution", 1)
     done = run(*check)
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == 7, done.output  # two people are too few
     text = " ".join(done.output.split())
+    assert "other capitals" not in text
     assert "33.3% of (person, group, item) pairs are (other)." in text
     assert "50.0% of people have more item groups than count (1 of each person)." in text
     Path("visits.csv").write_text("who,what\na,s06\nb,i1\n", encoding="utf-8")
@@ -196,6 +197,12 @@ def test_a_check_says_whether_the_item_groups_fit(monkeypatch):
     assert done.exit_code == 7
     text = " ".join(done.output.split())
     assert "100.0% of (person, group, item) pairs are (other). Are items written as in the list?" in text
+    assert "only because the list has other capitals" in text
     assert "Injuries: nobody has an item in it." in text
     about = json.loads(run(*check, "--format", "json").output)
-    assert about["margins"] == {"in_none": 1.0, "empty": ["Heart", "Injuries"], "people_over": 0}
+    assert about["margins"] == {
+        "in_none": 1.0,
+        "empty": ["Heart", "Injuries"],
+        "people_over": 0,
+        "spelled_otherwise": 1.0,
+    }

@@ -110,7 +110,7 @@ CHECK = ("check", "patients.parquet", "--person", "id", "--label", "north", "--p
 def test_check_shows_what_is_missing_or_other_in_each_column():
     new(*RECORD, "--transform", "Identity")
     checked = run(*CHECK, "--format", "json")
-    assert checked.exit_code == 0, checked.output
+    assert checked.exit_code == 7, checked.output  # three people are too few
     result = json.loads(checked.output)
     assert (result["people"], result["share_kept"], result["people_over_contribution"]) == (3, 1.0, 0)
     one_other = {"rows": 3, "missing": 0, "other": 1}

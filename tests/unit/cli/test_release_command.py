@@ -620,8 +620,10 @@ def test_commands_read_every_source(folder, words):
     known = [*words, *columns, "--protocol", "protocol.json"]
     pipe = {"input": text if words[0] == "-" else None}
     checked = CliRunner().invoke(main, ["check", *known, "--format", "json"], **pipe)
-    assert checked.exit_code == 0, checked.output
-    assert json.loads(checked.output)["people"] == 2
+    assert checked.exit_code == 7, checked.output
+    document = json.loads(checked.output)
+    assert document["people"] == 2
+    assert document["small_groups"] == {"north": 2}
     released = CliRunner().invoke(main, ["release", *known, "--no-ledger", "-o", "new.parquet"], **pipe)
     assert released.exit_code == 0, released.output
     asked = ["contribution", *words, *columns, "--epsilon", "1", "--unit", "u", "--no-ledger"]

@@ -1,9 +1,11 @@
 """`check_table` and the totals of persons under it: what a naive count of the same events says."""
 
 from collections import defaultdict
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
@@ -12,6 +14,8 @@ from armslength.ingest.contributions import KeyedOrder
 from armslength.ingest.encoding import LeftOut
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
+from armslength.ingest.spellings import Spellings
+from armslength.planner.least_people import least_people
 from unit.ingest.tables_of_events import (
     GROUPS,
     KEY,
@@ -126,23 +130,233 @@ def test_a_small_memory_spills_and_gives_the_same(one_group, monkeypatch):
         assert in_memory["other bot"] == 3
 
 
+def of_one_group(events, protocol=None, **known):
+    columns, one = EventColumns("who", "what"), public_groups_of(None, None, "all")
+    job = TableJob.of(
+        as_table(events, text_items=protocol is not None),
+        protocol or counting_protocol(),
+        columns,
+        one,
+        **known,
+    )
+    return check_table(job)
+
+
 @pytest.mark.parametrize(
-    ("ids", "differs"),
+    ("ids", "several", "differs"),
     [
-        (["ann", "Ann", "bob"], ["capital"]),
-        (["ANN", "Ann"], ["capital"]),
-        (["5", "5.0", "5.00", "6", "7.5", "7.50"], []),  # a whole number with decimals of zero is that number
-        (["7", "007", "70", "0", "000"], ["zeros"]),
-        (["7", "007.0"], ["zeros"]),
-        (["a-1", "a-10", "1-23", "12-3", "5.01", "0.5", ".5", " ann ", "ann"], []),
+        (["ann", "Ann", "bob"], 1, ["capital"]),
+        (["ANN", "Ann", "ÄNN", "änn"], 2, ["capital"]),
+        (
+            ["5", "5.0", "5.00", "6", "7.5", "7.50"],
+            0,
+            [],
+        ),  # a whole number with decimals of zero is that number
+        (["7", "007", "70", "0", "000"], 2, ["zeros"]),
+        (["7", "007.0"], 1, ["zeros"]),
+        (["CE-7", "CE-007", "12-3", "12-003"], 2, ["zeros"]),
+        (["CE000123", "CE-000123", "CE 000123"], 1, ["punctuation"]),
+        (["CE\u2013123", "CE-123", "CE/123"], 1, ["punctuation"]),  # the first is a dash of another kind
+        (["123-045-678", "123045678"], 1, ["punctuation"]),
+        (["ce-7", "CE007"], 1, ["capital", "zeros", "punctuation"]),
+        (["a-1", "a-10", "1-23", "12-3", "5.01", "0.5", "-6", "6", "a+b", "ab", " ann ", "ann"], 0, []),
     ],
 )
-def test_ids_that_would_count_one_person_twice(ids, differs):
-    events = [(person, "north", 1, 1) for person in ids]
-    spellings = check_table(job_of(as_table(events), counting_protocol())).spellings
-    assert [next(part for part in differs if part in name) for name in spellings] == differs
-    if len(ids) == 5 and differs == ["zeros"]:
-        assert list(spellings.values()) == [2]
+def test_ids_that_would_count_one_person_twice(ids, several, differs):
+    found = of_one_group([(person, "north", 1, 1) for person in ids]).ids
+    assert found.several == several
+    assert len(found.differences) == len(differs)
+    assert all(part in name for part, name in zip(differs, found.differences, strict=True))
+    assert set(found.differences.values()) <= {several}
+
+
+def test_spellings_are_found_in_every_form_of_a_table(tmp_path):
+    ids = ["CE7", "ce-7", "CE8", "ce-8", "p9"]
+    events = [(person, "north", item, 1) for person in ids for item in range(4)]
+    table = as_table(events, text_items=True)
+    codes = ["I08.5", "i08.5", "J1", None]
+    table = table.set_column(2, "what", pa.array(codes * len(ids)))
+    for name, source in in_every_form(table, tmp_path).items():
+        result = check_table(job_of(source, protocol_of_text()))
+        assert result.ids.several == 2, name
+        assert result.items.several == 1, name
+
+
+def test_ids_of_records_are_compared_and_their_items_are_not():
+    protocol = al.Protocol(
+        al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, unit="one patient", record={"sex": "category"}
+    )
+    rows = pa.table({"who": ["CE7", "CE-7", "p8"], "sex": ["F", "f", "F"]})
+    columns, one = EventColumns("who", None), public_groups_of(None, None, "all")
+    result = check_table(TableJob.of(rows, protocol, columns, one))
+    assert result.ids.several == 1
+    assert result.items.several == 0
+    assert not result.is_swapped
+
+
+def test_ids_are_found_in_any_order_and_part():
+    people = 40_000
+    ids = [f"CE{number:06d}" for number in range(people)]
+    table = pa.table(
+        {
+            "who": ids + [f"CE-{number:06d}" for number in range(0, people, 2)],
+            "what": np.zeros(people * 3 // 2, dtype=np.int64),
+            "where": ["north"] * (people * 3 // 2),
+        }
+    )
+    result = check_table(job_of(table, counting_protocol(), groups=["north"]))
+    assert result.people == people * 3 // 2
+    assert result.ids.several == people // 2
+
+
+def test_of_very_many_ids_a_sample_is_compared():
+    """Each name is remembered with all of its spellings or with none."""
+    spellings = Spellings(np.array([3, 5], dtype=np.uint64), 2000, are_ids=True)
+    for start in range(0, 40_000, 1000):
+        numbers = range(start, start + 1000)
+        spellings.add(pa.array([f"CE-{number}" for number in numbers]))
+        spellings.add(pa.array([f"CE{number}" for number in numbers if number % 4 == 0]))
+    assert sum(len(part[0]) for part in spellings._parts) <= 2000
+    assert spellings.check().several == pytest.approx(
+        10_000, rel=0.35
+    )  # 200 or more of them: five deviations
+
+
+def protocol_of_text(**known):
+    return al.Protocol(
+        al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, contribution=3, unit="one person", **known
+    )
+
+
+@pytest.mark.parametrize(
+    ("items", "several", "differs"),
+    [
+        (["I08.5", "i08.5", "J1"], 1, ["capital"]),
+        (["red cup", "red  cup ", "redcup"], 1, ["punctuation"]),
+        (["I08.5", "I085", "V27.0", "v270"], 2, ["capital", "punctuation"]),
+        (["1.5", "15", "08", "8", "I008", "I08", "< 5", "> 5", "1.5 mg", "15 mg"], 0, []),
+    ],
+)
+def test_items_in_several_spellings(items, several, differs):
+    table = pa.table({"who": [f"p{number}" for number in range(len(items))] * 2, "what": items * 2})
+    columns, one = EventColumns("who", "what"), public_groups_of(None, None, "all")
+    found = check_table(TableJob.of(table, protocol_of_text(), columns, one)).items
+    assert found.several == several
+    assert len(found.differences) == len(differs)
+    assert all(part in name for part, name in zip(differs, found.differences, strict=True))
+
+
+@pytest.mark.parametrize("rule", ["item", "prefix"])
+def test_items_that_are_listed_in_another_spelling(rule):
+    items = ["I08.5", "i08.5", "I085", "i08.6", "unlisted"]
+    margins = {
+        rule: ["I08.5", "I08.6"] if rule == "item" else ["I08."],
+        "group": ["A", "A"] if rule == "item" else ["A"],
+    }
+    protocol = protocol_of_text(margins=margins, margin_share="0.2", margin_contribution=1)
+    table = pa.table({"who": ["p", "q", "r", "s", "t"], "what": items})
+    columns, one = EventColumns("who", "what"), public_groups_of(None, None, "all")
+    given = margins if rule == "item" else None
+    found = check_table(TableJob.of(table, protocol, columns, one, margins=given)).margins
+    assert found.in_none == pytest.approx(4 / 5)
+    assert found.spelled_otherwise == pytest.approx(3 / 5)
+    assert found.people_over == 0
+    assert found.needs_a_look
+
+
+def popular_items(people, items, rng):
+    """(person, item): people have 1 to 15 items, and the item of rank r is proportional to 1/r."""
+    numbers = rng.integers(1, 16, people)
+    who = np.repeat(np.arange(people), numbers)
+    share = 1 / np.arange(1, items + 1)
+    return who, rng.choice(items, len(who), p=share / share.sum())
+
+
+@pytest.mark.parametrize("count", ["people", "events"])
+def test_swapped_columns_are_found(count):
+    who, what = popular_items(5000, 800, np.random.default_rng(1))
+    columns, one = EventColumns("who", "what"), public_groups_of(None, None, "all")
+    protocol = al.Protocol(
+        al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, contribution=3, unit="u", items="int64", count=count
+    )
+    for first, second, is_swapped in ((who, what, False), (what, who, True)):
+        job = TableJob.of(pa.table({"who": first, "what": second}), protocol, columns, one)
+        assert check_table(job).is_swapped == is_swapped
+
+
+def test_a_bot_and_few_people_are_not_swapped_columns():
+    columns, one = EventColumns("who", "what"), public_groups_of(None, None, "all")
+    protocol = al.Protocol(
+        al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, contribution=3, unit="u", items="int64"
+    )
+    few = popular_items(60, 400, np.random.default_rng(2))
+    for table in (heavy_persons(), pa.table(dict(zip(("who", "what"), few, strict=True)))):
+        assert not check_table(TableJob.of(table, protocol, columns, one)).is_swapped
+
+
+def test_people_are_counted_by_group():
+    events = random_events(9, weighted=False)
+    naive = {
+        group: len({e[0] for e in events if e[1] == group and e[0] and e[2] is not None}) for group in GROUPS
+    }
+    result = check_table(job_of(as_table(events), counting_protocol()), 50)
+    assert result.people_of_groups == naive
+    assert result.small_groups == {g: n for g, n in naive.items() if n < 50 and g != "empty"}
+    assert check_table(job_of(as_table(events), counting_protocol())).small_groups == {}
+
+
+DATA = Path(__file__).parents[4] / "shared" / "data"  # beside the project, where it is there
+
+
+def real_events(name):
+    """(who, what) of a table of real events."""
+    if not DATA.exists():
+        pytest.skip("the real data is not beside the project")
+    if name == "nhds":
+        table = pq.read_table(DATA / "nhds2010_diagnoses.parquet")
+        return table["patient"].cast(pa.string()), table["code"].cast(pa.string())
+    rows, columns = {"eicu_demo_stays": ("patient", "feature"), "retail_customers": ("customer", "item")}[
+        name
+    ]
+    stored = np.load(DATA / f"{name}.npz")
+    who = np.repeat(stored[rows], np.diff(stored["indptr"]))
+    return pa.array(who).cast(pa.string()), pa.array(stored[columns][stored["indices"]])
+
+
+def check_of(who, what):
+    columns, one = EventColumns("who", "what"), public_groups_of(None, None, "all")
+    job = TableJob.of(pa.table({"who": who, "what": what}), protocol_of_text(total_share="0.1"), columns, one)
+    return check_table(job, least_people(job.protocol))
+
+
+@pytest.mark.parametrize(
+    ("name", "is_found_swapped", "items"),
+    [("nhds", True, 0), ("eicu_demo_stays", True, 33), ("retail_customers", False, 0)],
+)
+def test_real_tables_give_no_false_alarm(name, is_found_swapped, items):
+    """The drugs of eICU are truly spelled in several ways; customers and goods of the shop look alike, so nothing is said."""
+    who, what = real_events(name)
+    result = check_of(who, what)
+    assert result.ids.several == 0
+    assert not result.is_swapped
+    assert not result.small_groups
+    assert result.items.several == items
+    assert check_of(what, who).is_swapped == is_found_swapped
+
+
+def test_real_ids_written_in_two_ways_are_counted():
+    """A second source writes half of the diagnoses of 17,314 patients with a dash in the id."""
+    who, what = real_events("nhds")
+    numbers = who.cast(pa.int64()).to_numpy()
+    is_other = np.isin(numbers, np.unique(numbers)[:17_314]) & (np.arange(len(numbers)) % 2 == 1)
+    dash = np.where(is_other, "-", "")
+    ids = pa.array([f"CE{mark}{number:06d}" for mark, number in zip(dash, numbers, strict=True)])
+    several = len(set(numbers[is_other]) & set(numbers[~is_other]))
+    result = check_of(ids, what)
+    assert several > 15_000
+    assert result.ids.several == several
+    assert [*result.ids.differences.values()] == [several]
+    assert result.needs_a_look
 
 
 @pytest.mark.parametrize("listed", ["Soth", "south ", "SOUTH"])
