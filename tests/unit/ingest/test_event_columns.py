@@ -82,25 +82,17 @@ def test_the_same_person_under_different_types_is_one_person(tmp_path):
 @pytest.mark.parametrize(
     ("column", "role"),
     [
-        ({"what": pa.array([1.0])}, "item must be of the protocol's type"),
         ({"what": pa.array([True])}, "item must be of the protocol's type"),
         ({"what": pa.array([b"x"])}, "item must be of the protocol's type"),
-        ({"who": pa.array([True])}, "person must be a column of text or numbers"),
         ({"who": pa.array([["a"]])}, "person must be a column of text or numbers"),
         ({"who": pa.array([1], pa.float16())}, "columns of text or numbers, got a type"),
-        ({"amount": pa.array(["1"])}, "weight must be a column of numbers"),
         ({"amount": pa.array([True])}, "weight must be a column of numbers"),
     ],
 )
-@pytest.mark.parametrize("items", ["string", "int64"])
-def test_columns_of_other_types_are_refused(column, role, items):
-    good = {
-        "who": pa.array(["a"]),
-        "what": pa.array(["x"] if items == "string" else [1]),
-        "amount": pa.array([1]),
-    }
+def test_columns_of_other_types_are_refused(column, role):
+    good = {"who": pa.array(["a"]), "what": pa.array(["x"]), "amount": pa.array([1])}
     with pytest.raises(al.InputError, match=role):
-        integers(pa.table({**good, **column}), open_protocol(items), "amount")
+        integers(pa.table({**good, **column}), open_protocol(), "amount")
 
 
 def test_items_of_the_other_declared_type_are_refused():
@@ -219,27 +211,18 @@ def test_only_ids_that_are_plain_already_are_left_as_they_are(ids):
     assert all(canonical_person(who) == who for who in persons)
 
 
-@pytest.mark.parametrize(
-    ("text", "person"),
-    [
-        ("5", "5"),
-        ("5.0", "5"),
-        ("5.", "5"),
-        (" 5.000\u00a0", "5"),
-        ("-5.0", "-5"),
-        ("007.0", "007"),
-        ("5.01", "5.01"),
-        ("+5.0", "+5.0"),
-        ("5.0 x", "5.0 x"),
-        (".0", ".0"),
-        ("5.0.0", "5.0.0"),
-        ("\u0665.0", "\u0665.0"),
-        ("5e0", "5e0"),
-        ("\u3000", ""),
-    ],
-)
-def test_a_whole_number_loses_decimals_of_zero(text, person):
-    assert canonical_person(text) == person
+def test_a_whole_number_loses_decimals_of_zero():
+    for text, person in {
+        "5.0": "5",
+        "5.": "5",
+        " 5.000\u00a0": "5",
+        "-5.0": "-5",
+        "007.0": "007",
+        "\u3000": "",
+    }.items():
+        assert canonical_person(text) == person
+    for kept in ("5", "5.01", "+5.0", "5.0 x", ".0", "5.0.0", "\u0665.0", "5e0"):
+        assert canonical_person(kept) == kept
 
 
 def test_a_nul_is_part_of_an_id(tmp_path):
