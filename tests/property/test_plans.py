@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import armslength as al
 
 NUMBERS = st.floats(-6, 6).map(lambda power: float(f"{10**power:.3g}"))
-SIZES = st.none() | st.integers(1, 5) | st.integers(1, 10**6)
+SIZES = st.none() | st.integers(1, 5) | st.integers(1, 20_000)  # no sketch is larger than 5000
 
 
 @st.composite
@@ -37,7 +37,7 @@ def situations(draw):
         }
     if how == "l2":
         known |= {"norm": "l2", "delta": "1e-6", "input_dim": draw(st.integers(1, 10**6))}
-    if draw(st.booleans()):
+    if draw(st.sampled_from([True, False, False])):  # the search for such a target is what takes long
         known |= {"distortion": draw(NUMBERS), "failure_probability": draw(st.floats(1e-6, 1))}
     return known
 
