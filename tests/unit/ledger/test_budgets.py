@@ -260,6 +260,10 @@ def test_budgets_are_raised_and_lowered_and_leave_a_trace(ledger, entry, set_clo
         ({"population": "a\nb"}, "population must"),
         ({"unit": None}, "unit must"),
         ({"per": "moon"}, "per must"),
+        ({"epsilon": 0}, "epsilon must"),
+        ({"population": ""}, "population must"),
+        ({"relation": "swap"}, "relation must"),
+        ({"per": ""}, "per must"),
     ],
 )
 def test_bad_budgets(ledger, tmp_path, arguments, match):

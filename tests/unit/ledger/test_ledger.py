@@ -155,15 +155,24 @@ def test_a_ledger_to_read_must_be_there_and_stays_as_it_is(tmp_path, entry):
         ({"epsilon": "0"}, "epsilon must be above 0"),
         ({"epsilon": "nan"}, "epsilon must"),
         ({"epsilon": 1.0}, "text in every field"),
+        ({"delta": "1"}, "delta must"),
         ({"delta": "0.1"}, "law must be 'laplace' with delta 0"),
         ({"law": "gaussian"}, "law must be"),
+        ({"law": "cauchy"}, "law must be"),
         ({"relation": "swap"}, "relation must be one of"),
+        ({"norm": "l3"}, "norm must be one of"),
         ({"totals_epsilon": "1"}, "totals_epsilon must be from 0"),
+        ({"totals_epsilon": "-0.1"}, "totals_epsilon must be from 0"),
         (
             {"law": "gaussian", "delta": "0.1", "sensitivity_squared": "1.5"},
             "sensitivity_squared must be an integer",
         ),
+        (
+            {"law": "gaussian", "delta": "0.1", "sensitivity_squared": "0"},
+            "sensitivity_squared must be an integer",
+        ),
         ({"law": "gaussian", "delta": "0.1", "sensitivity_squared": "1", "scale": "nan"}, "scale must be"),
+        ({"law": "gaussian", "delta": "0.1", "sensitivity_squared": "1", "scale": "-0x1p0"}, "scale must be"),
     ],
 )
 def test_a_bad_entry_is_refused_before_any_file(tmp_path, change, match, entry):

@@ -21,6 +21,7 @@ SCHEMA = json.loads(
     (Path(__file__).parents[3] / "docs/reference/protocol.schema.json").read_text(encoding="utf-8")
 )
 SPARSE = al.SparseJL(input_dim=100, sketch_dim=16, sparsity=2, seed="trial")
+FAST = al.FastJL(input_dim=10, sketch_dim=4, seed="x")
 
 PROTOCOLS = {
     "plain": lambda: al.Protocol(SPARSE, epsilon=1),
@@ -154,6 +155,7 @@ def edit(protocol, **changes):
         ),
         ({"transform": {"name": "FastJL", "parameters": {"density": "1"}}}, al.CorruptFileError, "valid"),
         ({"unit": 3}, al.CorruptFileError, "unit"),
+        ({"transform": 3}, al.CorruptFileError, "name and parameters"),
         ({"total_share": "0.5"}, al.CorruptFileError, "scale, total_scale"),
     ],
 )
@@ -199,18 +201,25 @@ def test_a_missing_file_is_a_clear_line(tmp_path):
         ({"delta": 1}, "delta"),
         ({"noise": "gaussian"}, "delta"),
         ({"relation": "swap"}, "relation"),
+        ({"radius": 0}, "radius"),
         ({"radius": "0.5"}, "radius"),
         ({"radius": 3, "contribution": 2}, "radius"),
         ({"count": "people"}, "contribution"),
         ({"contribution": 1, "one_group": 1}, "one_group"),
         ({"resolution": 3}, "power of two"),
+        ({"resolution": 2.0**-70}, "resolution"),
+        ({"on_grid": 1}, "on_grid"),
         ({"changed_entries": 0}, "changed_entries"),
+        ({"value_range": 5}, "value_range"),
+        ({"value_range": (2, 1)}, "value_range"),
         ({"value_range": (0, math.inf)}, "value_range"),
         ({"value_range": (0, 2**63)}, "2\\^62"),
         ({"total_share": 1}, "total_share"),
+        ({"vocabulary": ["a"]}, "100 names"),
         ({"vocabulary": ["a"] * 100}, "duplicates"),
         ({"unit": "two\nlines"}, "unit"),
         ({"noise_site": "input"}, "FastJL"),
+        ({"transform": FAST, "noise": "laplace", "noise_site": "input"}, "Gaussian"),
         ({"transform": "SparseJL"}, "transform"),
         ({"transform": al.SparseJL(sketch_dim=4, seed="x"), "resolution": "auto"}, "changed_entries"),
         ({"transform": al.SparseJL(sketch_dim=4, seed="x"), "vocabulary": ["a"]}, "open vocabulary"),

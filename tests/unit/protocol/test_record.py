@@ -157,6 +157,12 @@ def test_a_document_without_its_pairs_is_refused():
         al.Protocol.from_document(document)
 
 
+def test_too_many_items_for_a_list():
+    record = {name: [str(number) for number in range(1000)] for name in "ab"}
+    with pytest.raises(al.ParameterError, match="open vocabulary"):
+        al.record_items(record, [("a", "b")])
+
+
 MARKS = st.text(st.sampled_from("ab%&=( )≠\u0338\u00e9e\u0301."), min_size=1, max_size=5)
 
 

@@ -62,6 +62,7 @@ def test_two_releases_differ_and_have_their_own_noise_ids():
         ({"population": ""}, "population must name"),
         ({"items": NAMES}, "items must be left out"),
         ({"threads": 0}, "threads must be"),
+        ({"labels": ["a", "b\nc", "d"]}, "printable"),
     ],
 )
 def test_bad_arguments_cost_nothing(arguments, says, tmp_path, monkeypatch):

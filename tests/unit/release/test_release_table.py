@@ -119,6 +119,7 @@ def test_the_ledger_is_charged_once_with_the_groups_as_labels(tmp_path):
         ({"ledger": al.Ledger("unused.sqlite", create=True)}, "population must name"),
         ({"memory": "lots"}, "memory must be a size"),
         ({"vocabulary": ["a"]}, "vocabulary must be left out"),
+        ({"group": None, "public_groups": None}, "groups must be public"),
     ],
 )
 def test_bad_arguments_get_one_line(known, says, tmp_path, monkeypatch):

@@ -94,35 +94,25 @@ def test_registry_refuses_junk(name, parameters):
     refuses_or_works(lambda: build_transform("MatrixJL", parameters))
 
 
+def sparse_jl(**changes):
+    return al.SparseJL(**{"input_dim": 10, "sketch_dim": 64, "seed": "x", **changes})
+
+
 @pytest.mark.parametrize(
     ("build", "says"),
     [
-        (
-            lambda: al.SparseJL(input_dim=10, sketch_dim=64, sparsity=7, seed="x"),
-            "sparsity must divide sketch_dim, got sparsity=7, sketch_dim=64",
-        ),
-        (lambda: al.SparseJL(input_dim=-3, sketch_dim=4, sparsity=1, seed="x"), "got -3"),
-        (
-            lambda: al.SparseJL(input_dim=10, sketch_dim=4, sparsity=1, seed=7),
-            "seed must be a string, got 7; try seed='7'",
-        ),
-        (lambda: al.SparseJL(input_dim=10, sketch_dim=4, sparsity=1, seed="\ud800"), "lone surrogate"),
-        (lambda: al.SparseJL(sketch_dim=4, sparsity=1, seed="x", construction="balanced"), "fixed input_dim"),
-        (
-            lambda: al.SparseJL(input_dim=10, sketch_dim=4, sparsity=1, seed="x", independence=3),
-            "independence must be an integer from 4",
-        ),
-        (lambda: al.HadamardJL(input_dim=10, sketch_dim=17, seed="x"), "at most 16"),
-        (
-            lambda: al.FastJL(input_dim=10, sketch_dim=4, seed="x", density=math.nan),
-            "density must be a number above 0 and at most 1",
-        ),
-        (lambda: al.SparseJL(sketch_dim=4, seed="x").matrix(), "open vocabulary"),
-        (lambda: al.SparseJL(sketch_dim=4, seed="x").apply([[1]]), "items must name"),
-        (
-            lambda: al.SparseJL(input_dim=1, sketch_dim=4, seed="x").apply([[1]], items=["a"]),
-            "items must be left out",
-        ),
+        (lambda: sparse_jl(sparsity=7), "sparsity"),
+        (lambda: sparse_jl(input_dim=-3), "input_dim"),
+        (lambda: sparse_jl(seed=7), "try seed='7'"),
+        (lambda: sparse_jl(seed="\ud800"), "lone surrogate"),
+        (lambda: sparse_jl(seed="\u0378"), "characters assigned"),
+        (lambda: sparse_jl(input_dim=None, construction="balanced"), "fixed input_dim"),
+        (lambda: sparse_jl(independence=3), "independence"),
+        (lambda: al.HadamardJL(input_dim=10, sketch_dim=17, seed="x"), "sketch_dim must be at most 16"),
+        (lambda: al.FastJL(input_dim=10, sketch_dim=4, seed="x", density=math.nan), "density"),
+        (lambda: sparse_jl(input_dim=None).matrix(), "open vocabulary"),
+        (lambda: sparse_jl(input_dim=None).apply([[1]]), "items must name"),
+        (lambda: sparse_jl(input_dim=1).apply([[1]], items=["a"]), "items must be left out"),
     ],
 )
 def test_bad_parameters_say_what_to_do(build, says):
@@ -297,6 +287,7 @@ def test_numpy_strings_become_plain_ones():
         lambda: al.SparseJL(input_dim=10, sketch_dim=10**5000, seed="x"),
         lambda: al.FastJL(input_dim=10, sketch_dim=4, seed="x", density=np.timedelta64(1)),
         lambda: al.HadamardJL(input_dim=2**40, sketch_dim=4, seed="x"),
+        lambda: al.SparseJL(input_dim=2**40, sketch_dim=4, seed="x", construction="balanced"),
     ],
 )
 def test_absurd_numbers_get_a_clear_line(build):
@@ -323,6 +314,9 @@ def test_an_open_vocabulary_of_nothing():
         ({1, 2}, "got set"),
         ([2**63], "fit int64"),
         (np.array([2**64 - 1], dtype=np.uint64), "fit int64"),
+        (["secret\ud800"], "lone surrogate"),
+        (["secret\u0378"], "characters assigned"),
+        (np.array([["a"]]), "2 dimensions"),
     ],
 )
 def test_bad_items_say_what_to_do_and_stay_private(items, says):
