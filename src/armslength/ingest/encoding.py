@@ -3,7 +3,6 @@
 A row without a usable person, group, item or weight is left out, by itself.
 """
 
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
@@ -165,11 +164,9 @@ class ItemWords:
 
     def _extended(self, different: pa.Array, known: _KnownItems | None) -> _KnownItems:
         """What is known, if anything, and these texts."""
-        texts = different.to_pylist()
-        words = np.frombuffer(b"".join(map(self._words_of, texts)), dtype="<u8").reshape(-1, 2)
-        amounts, margins, names = _NO_AMOUNTS, _NO_MARGINS, list[str]()
-        if self._amounts is not None or self._margins is not None:
-            names = [unicodedata.normalize("NFC", text) for text in texts]
+        names = list(map(_item_name, different.to_pylist()))
+        words = np.frombuffer(b"".join(map(self._words_of, names)), dtype="<u8").reshape(-1, 2)
+        amounts, margins = _NO_AMOUNTS, _NO_MARGINS
         if self._amounts is not None:
             amounts = np.array([self._amounts.get(name, 0) for name in names], dtype=np.int64)
         if self._margins is not None:
@@ -186,17 +183,21 @@ class ItemWords:
         table = table_of_texts(*_buffers(different), self._key)
         return _KnownItems(different, words, margins, is_usable, amounts, items, *table)
 
-    def _words_of(self, item: str) -> bytes:
-        if not item:
-            return _NO_WORDS
-        try:
-            text = canonical_text(item)
-        except ValueError:
+    def _words_of(self, name: str) -> bytes:
+        if not name:
             return _NO_WORDS
         if self._numbers is None:
-            return string_words(text)
-        number = self._numbers.get(text.decode())
+            return string_words(name.encode())
+        number = self._numbers.get(name)
         return _NO_WORDS if number is None else bytes(8) + number.to_bytes(8, "little")
+
+
+def _item_name(text: str) -> str:
+    """The one spelling of an item; empty if it is not usable."""
+    try:
+        return canonical_text(text).decode()
+    except ValueError:
+        return ""
 
 
 @kernel

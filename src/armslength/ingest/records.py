@@ -3,6 +3,8 @@
 No value ends a release: what is no number, no date or no text in a column of these counts as missing.
 """
 
+import unicodedata
+
 from armslength.checks import type_name
 from armslength.errors import InputError
 from armslength.ingest.event_columns import NULL_TYPE, REAL, is_whole, nfc, quoted, real_expression
@@ -93,8 +95,11 @@ def _listed(value: str, kind: Kind) -> str:
     """The value; `(other)` for a category that is not in the list, if there is one."""
     if isinstance(kind, str):
         return value
-    listed = ", ".join(text(escaped(category)) for category in kind)
-    return f"CASE WHEN {nfc(value)} IN ({listed}) THEN {value} WHEN {value} IS NOT NULL THEN '{OTHER}' END"
+    categories = list(map(escaped, kind))
+    # No spelling has more characters than NFD. The engine takes n² steps for n marks, so longer text is never normalized.
+    longest = 4 * max(len(unicodedata.normalize("NFD", category)) for category in categories)
+    is_listed = f"{nfc(value)} IN ({', '.join(map(text, categories))})"
+    return f"CASE WHEN strlen({value}) > {longest} THEN '{OTHER}' WHEN {is_listed} THEN {value} WHEN {value} IS NOT NULL THEN '{OTHER}' END"
 
 
 def _date(column: str, column_type: str, role: str) -> str:

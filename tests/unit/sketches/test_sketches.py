@@ -195,11 +195,11 @@ def test_concat_joins_rows_of_different_protocols(sketches):
     [
         (
             al.Protocol(al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="y"), epsilon=1),
-            "transform seed",
+            "seed",
         ),
         (
             al.Protocol(al.SparseJL(input_dim=6, sketch_dim=8, sparsity=4, seed="x"), epsilon=1),
-            "transform sparsity",
+            "sparsity",
         ),
         (al.Protocol(al.SignJL(input_dim=6, sketch_dim=8, seed="x"), epsilon=1), "transform"),
         (al.Protocol(TRANSFORM, epsilon=1, resolution=0.5), "resolution"),
