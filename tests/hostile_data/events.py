@@ -79,6 +79,10 @@ def in_memory():
         "categories": pd.DataFrame([_ROW]).astype("category"),
         "enumerated": pl.DataFrame([_ROW]).cast({"what": pl.Enum([OTHER_TEXT]), "who": pl.Categorical}),
         "text that is none": pa.table({**_PLAIN, "who": broken_text()}),
+        "typed JSON for what": pa.table(
+            {**_PLAIN, "what": pa.ExtensionArray.from_storage(pa.json_(), pa.array([TEXT]))}
+        ),
+        "half floats for what": pa.table({**_PLAIN, "what": pa.array([REAL], pa.float16())}),
         "a capital": pa.table({"Who": [TEXT], "what": ["a"]}),
         "a name twice": pa.table([[TEXT], ["a"], ["b"]], names=["who", "who", "what"]),
         "metadata": pa.table({key: [value] for key, value in _ROW.items()}).replace_schema_metadata(
@@ -138,5 +142,6 @@ def in_files(folder):
     whole = path("cut off", "parquet")
     pq.write_table(table, whole)
     whole.write_bytes(whole.read_bytes()[:-40])
+    pq.write_table(pa.table({**_PLAIN, "who": broken_text()}), path("text that is none", "parquet"))
     pq.write_table(table.rename_columns(["WHO", "Who", "what", "much"]), path("names alike", "parquet"))
     return list(found.items())

@@ -147,6 +147,7 @@ def matrices():
         "objects of polars": pl.DataFrame({name: pl.Series([Failing()], dtype=pl.Object) for name in "abc"}),
         "categories": pd.DataFrame({name: pd.Categorical([TEXT]) for name in "abc"}),
         "an index of text": pd.DataFrame({name: [REAL] for name in "abc"}, index=[TEXT]),
+        "an index with duplicates": pd.DataFrame({name: [1, 2] for name in "abc"}, index=[TEXT, TEXT]),
         "columns named alike": pa.table([[INTEGER], [1], [2]], names=[TEXT, TEXT, "c"]),
         "columns named by the data": pd.DataFrame({TEXT: [REAL], OTHER_TEXT: [None], "c": ["x"]}),
         "missing": _columns(INTEGER, None),

@@ -18,6 +18,10 @@ PROTOCOL = al.Protocol(
     unit="one person",
     total_share="0.5",
 )
+NAMES = [f"i{number}" for number in range(12)]
+COUNTED = al.Protocol(
+    al.HadamardJL(input_dim=12, sketch_dim=8, seed="x"), epsilon=1, contribution=5, unit="u", vocabulary=NAMES
+)
 
 
 def counting(contribution=5, **fields):

@@ -19,6 +19,8 @@ from armslength.spark.frames import decomposed_letters
 from armslength.spark.spark_tables import SparkTableJob
 from spark.tables import (
     COLUMNS,
+    COUNTED,
+    NAMES,
     PROTOCOL,
     counting,
     events,
@@ -30,10 +32,6 @@ from spark.tables import (
 )
 from unit.ingest.tables_of_events import GROUPS, KEY, SECRET
 
-NAMES = [f"i{number}" for number in range(12)]
-COUNTED = al.Protocol(
-    al.HadamardJL(input_dim=12, sketch_dim=8, seed="x"), epsilon=1, contribution=5, unit="u", vocabulary=NAMES
-)
 ROLES = {"person": "who", "item": "what", "group": "where", "public_groups": GROUPS}
 
 

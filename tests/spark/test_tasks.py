@@ -26,13 +26,19 @@ from armslength.spark.summing import (
     tag_of,
 )
 from armslength.spark.tasks import PartitionJob
-from spark.tables import PROTOCOL, as_partition, counting, events, on_one_machine, same, with_margins
+from spark.tables import (
+    COUNTED,
+    NAMES,
+    PROTOCOL,
+    as_partition,
+    counting,
+    events,
+    on_one_machine,
+    same,
+    with_margins,
+)
 from unit.ingest.tables_of_events import KEY, SECRET, as_table
 
-NAMES = [f"i{number}" for number in range(12)]
-COUNTED = al.Protocol(
-    al.HadamardJL(input_dim=12, sketch_dim=8, seed="x"), epsilon=1, contribution=5, unit="u", vocabulary=NAMES
-)
 TABLE = events()
 BY_ITEM = {"i1": "one", "i2": "two", "i11": "one"}
 

@@ -152,7 +152,8 @@ def test_noise_on_the_input_over_the_seed():
 
 def test_the_main_theorem_over_seed_and_noise():
     # SparseJL with s=2 and Laplace noise, everything at once; erratum 1's printed constant must fail.
-    k, epsilon, seeds = 8, 2, draws_for_variance(10)
+    # The kurtosis of these estimates is below 5 (measured: 3.5 to 3.9).
+    k, epsilon, seeds = 8, 2, draws_for_variance(5)
     protocol = al.Protocol(al.SparseJL(input_dim=12, sketch_dim=k, sparsity=2, seed="x"), epsilon=epsilon)
     z = np.array([3, -1, 4, -1, 5, -9, 2, 6, -5, 3, 5, -8])
     raw = np.stack(

@@ -131,7 +131,7 @@ class NoPandas:
 sys.meta_path.insert(0, NoPandas())
 protocol = al.Protocol(al.Identity(input_dim=3), epsilon=1)
 sketches = protocol.release([[1, 2, 3], [4, 5, 6], [7, 8, 9]], ledger=al.NO_LEDGER)
-for result in (protocol, al.distances(sketches), al.outliers(sketches)):
+for result in (protocol, sketches, al.distances(sketches), al.outliers(sketches)):
     try:
         result.to_pandas()
     except al.ParameterError as error:
@@ -143,7 +143,7 @@ def test_without_pandas_the_extra_is_named():
     printed = subprocess.run(
         [sys.executable, "-c", _WITHOUT_PANDAS], capture_output=True, text=True, check=True
     ).stdout
-    assert printed.count('pip install "armslength[pandas]"') == 3
+    assert printed.count('pip install "armslength[pandas]"') == 4
 
 
 def test_large_estimates_print_without_all_intervals(monkeypatch):

@@ -167,16 +167,10 @@ def test_what_is_said_of_it():
     ("known", "message"),
     [
         ({"quantity": "angle"}, "quantity must be one of"),
-        ({"by": "color"}, "by must be one of"),
-        ({"by": "shape"}, "released with totals"),
-        ({"by": "shape", "quantity": "inner-product"}, "quantity must be a distance or a cosine"),
         ({"beyond_chance": True}, "beyond_chance must go with by='shape'"),
-        ({"fdr": True, "simultaneous": True}, "fdr must go with distances"),
         ({"level": float("nan")}, "level must be"),
-        ({"method": "normal"}, "method must be one of"),
         ({"top": 0}, "top must be an integer"),
         ({"farthest": True}, "farthest must come with a number"),
-        ({"below": float("nan")}, "below must be a number"),
         ({"possibly": True}, "possibly must come with below or above"),
     ],
 )

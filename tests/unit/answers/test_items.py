@@ -208,23 +208,7 @@ def test_transforms_that_cannot_are_refused(transform, word):
 
 @pytest.mark.parametrize(
     "items",
-    [
-        "W01",
-        b"W01",
-        5,
-        None,
-        [],
-        [1, 1],
-        [1.5],
-        [True],
-        [-1],
-        [3000],
-        [2**70],
-        [None],
-        ["a", 1],
-        [[1]],
-        np.ones((2, 2)),
-    ],
+    ["W01", None, [], [1, 1], [1.5], [3000], ["a", 1], [[1]]],
 )
 def test_hostile_items(items):
     rows = release(counts_of())

@@ -135,8 +135,6 @@ def test_lines_and_notes():
     [
         ({"count": 0}, "count must be an integer"),
         ({"level": 1.0}, "level must"),
-        ({"method": "normal"}, "method must be one of"),
-        ({"by": "color"}, "by must be one of"),
         ({"index": "file.parquet"}, r"index must be al\.Sketches"),
     ],
 )

@@ -7,11 +7,10 @@ import re
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import armslength as al
-from armslength.cli.main import main
 from report_parties import with_margins
+from unit.cli.commands import run
 
 PROTOCOL = al.Protocol(
     al.SparseJL(input_dim=200, sketch_dim=64, seed="answers"),
@@ -22,10 +21,6 @@ PROTOCOL = al.Protocol(
 )
 SURELY = ("--level", "0.999999")  # noise that is drawn anew: a false alarm in a million
 LABELS = ["north", "south", "east", "west", "island"]
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, list(map(str, arguments)))
 
 
 @pytest.fixture
@@ -92,13 +87,6 @@ def test_two_are_alike_different_or_undecided(right, within, verdict):
     words = run(*arguments)
     assert words.exit_code == 0
     assert "north" in words.output
-
-
-@pytest.mark.usefixtures("folder")
-def test_unknown_labels_get_the_known_ones():
-    done = run("alike", "march.parquet", "--left", "nort", "--right", "south", "--within", 5)
-    assert done.exit_code == 2
-    assert "'north'" in done.output
 
 
 @pytest.mark.usefixtures("folder")

@@ -4,11 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import armslength as al
-from armslength.cli.main import main
 from margin_rows import margin_protocol, rows_with_margins
+from unit.cli.commands import run
 
 PROTOCOL = al.Protocol(
     al.SparseJL(input_dim=50, sketch_dim=64, sparsity=1, seed="agreed"),
@@ -30,10 +29,6 @@ def folder(tmp_path, monkeypatch):
     al.Sketches(zeros, honest.labels, honest.noises, [PROTOCOL]).save("zeros.parquet")
     al.sketch_in_clear(PROTOCOL, X).save("clear.parquet")
     return tmp_path
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, arguments)
 
 
 @pytest.mark.usefixtures("folder")

@@ -7,13 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 import armslength as al
 from armslength.cli import check as check_file
 from armslength.cli import release as release_file
-from armslength.cli.main import main
 from armslength.planner.least_people import least_people
+from unit.cli.commands import run
 
 PERSONS = ["zq-7", "zq-007", "ZQ-7", "zq-8", None, "zq-9"]
 EVENTS = pa.table(
@@ -26,10 +25,6 @@ EVENTS = pa.table(
 BANNER = "PRIVATE: for you, the data holder. Nothing was spent. Do not share this output."
 COLUMNS = ("visits.parquet", "--person", "patient", "--item", "code", "--protocol", "protocol.json")
 GROUPS = ("--group", "hospital", "--public-groups")
-
-
-def run(*arguments, **known):
-    return CliRunner().invoke(main, list(map(str, arguments)), **known)
 
 
 @pytest.fixture(autouse=True)
@@ -174,15 +169,9 @@ def test_a_release_in_a_terminal_offers_the_check(folder):
 
 
 @pytest.mark.usefixtures("terminal")
-def test_the_offer_can_be_declined():
-    done = run(*RELEASE, input="n\n")
-    assert done.exit_code == 0, done.output
-    assert BANNER not in done.stdout
-
-
-@pytest.mark.usefixtures("terminal")
-def test_nobody_is_asked_who_said_no_check():
-    done = run(*RELEASE, "--no-check")
+@pytest.mark.parametrize(("flags", "typed"), [((), "n\n"), (("--no-check",), "")])
+def test_the_offer_can_be_declined(flags, typed):
+    done = run(*RELEASE, *flags, input=typed)
     assert done.exit_code == 0, done.output
     assert BANNER not in done.stdout
 

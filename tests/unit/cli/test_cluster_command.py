@@ -3,22 +3,20 @@
 import csv
 import io
 import json
+from functools import partial
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import armslength as al
 from armslength.cli.answers import drawn_tree
-from armslength.cli.main import main
+from unit.cli import commands
+
+run = partial(commands.run, "cluster")
 
 PROTOCOL = al.Protocol(
     al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="cluster command"), epsilon=1
 )
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, ["cluster", *map(str, arguments)])
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,6 @@ from click.testing import CliRunner
 
 import armslength as al
 from armslength.cli.main import main
-from armslength.results import Column, line, shortened
 from report_parties import with_margins
 
 TRANSFORM = al.SparseJL(input_dim=300, sketch_dim=32, sparsity=1, seed="compare command")
@@ -140,19 +139,6 @@ def test_wrong_input_is_one_line_and_prints_nothing(file, tmp_path):
     left_out = run(file, tmp_path / "other.parquet")
     assert left_out.exit_code == 0
     assert "other.parquet) left out: its seed differs" in left_out.stderr
-
-
-def test_help_teaches():
-    text = run("--help").output
-    assert "Examples:" in text
-    assert "surely at most 40 apart" in text
-
-
-def test_labels_are_cut_in_the_middle():
-    assert shortened("abcdefghij", 10) == "abcdefghij"
-    assert shortened("abcdefghijk", 10) == "abcde…hijk"
-    assert len(shortened("x" * 1000, 28)) == 28
-    assert line([Column("a", 3), Column.of_numbers("n")], ["x", 1.5]) == "x            1.5"
 
 
 def test_the_farthest_pair_comes_with_reasons(tmp_path, monkeypatch):

@@ -4,24 +4,22 @@ import csv
 import io
 import json
 import os
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 
 import armslength as al
-from armslength.cli.main import main
 from armslength.sketches.noises import Noises
 from margin_rows import protocol, rows, sampled
+from unit.cli import commands
+
+run = partial(commands.run, "explain")
 
 SURELY = ("--level", "0.999999")
 LABELS = ["north", "harbor", "hill", "bay"]
 USUAL, OTHER = [0.02, 0.31, 0.05, 0.12, 0.2], [0.02, 0.22, 0.05, 0.24, 0.2]
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, ["explain", *map(str, arguments)])
 
 
 @pytest.fixture
@@ -89,12 +87,7 @@ def test_files_without_margins_matter_only_if_they_are_asked_about(study):
 @pytest.mark.usefixtures("study")
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [
-        (("north", "Harbour"), "did you mean 'harbor'?"),
-        (("north", "zzz"), "there are"),
-        (("--against", "north"), "add --with"),
-        (("--with", "north", "--with", "hill", "--against", "hill"), "hill is on both sides"),
-    ],
+    [(("north", "Harbour"), "did you mean 'harbor'?"), (("--against", "north"), "add --with")],
 )
 def test_what_was_mistyped_is_said(arguments, words):
     assert words in run("study", *arguments).output
@@ -145,19 +138,10 @@ def test_items_beside_item_groups_and_by_themselves(study):
     "arguments",
     [
         (),
-        ("study",),
-        ("nowhere.parquet", "north", "harbor"),
-        ("study", "north", "nobody"),
         ("study", "north", "harbor", "hill"),
-        ("study", "study", "north", "harbor"),
-        ("study", "north", "north"),
         ("study", "north", "harbor", "--with", "harbor"),
-        ("study", "--with", "north", "--with", "hill", "--with", "harbor", "--with", "bay"),
-        ("study", "north", "harbor", "--level", "1"),
         ("study", "north", "harbor", "--items", "nothing.txt"),
-        ("study", "north", "harbor", "--items", "study"),
         ("study", "north", "harbor", "--items", "study/north.parquet"),
-        ("https://example.org/study", "north", "harbor"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_in_one_line(arguments):

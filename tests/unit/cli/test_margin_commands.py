@@ -4,10 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import armslength as al
-from armslength.cli.main import main
+from unit.cli.commands import run
 
 NEW = ("protocol", "new", "--epsilon", 1, "--contribution", 5, "--one-group", "--unit", "one patient")
 NEW = (*NEW, "--sketch-dim", 16, "--open-vocabulary", "-o", "protocol.json", "--overwrite")
@@ -28,10 +27,6 @@ FAULTY = {
     "ragged.csv": "prefix,group\nS,Injuries,more\n",
     "text.parquet": "prefix,group\nS,Injuries\n",
 }
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, list(map(str, arguments)))
 
 
 @pytest.fixture(autouse=True)
@@ -89,20 +84,11 @@ def test_columns_of_a_record():
     ("options", "words"),
     [
         (("--margins", "items.csv", "--margin-column", "age", *MARGINS), "not both"),
-        (("--margins", "missing.csv", *MARGINS), "does not exist"),
         (("--margins", "visits.csv", *MARGINS), "columns item or prefix and group, each once, got who, what"),
-        (("--margins", "empty.csv", *MARGINS), "a first line with names"),
         (("--margins", "latin.csv", *MARGINS), "text in UTF-8"),
-        (("--margins", "semicolons.csv", *MARGINS), "got semicolons"),
-        (("--margins", "both.csv", *MARGINS), "got both"),
         (("--margins", "twice.csv", *MARGINS), "got 'S' again, in line 3"),
-        (("--margins", "unnamed.csv", *MARGINS), "got ''; take the blanks out, in line 3"),
-        (("--margins", "blank.csv", *MARGINS), "no blank at either end, got 'A '"),
-        (("--margins", "ragged.csv", *MARGINS), "as many values in each line"),
-        (("--margins", "text.parquet", *MARGINS), ".parquet file that can be read, got text.parquet"),
         (("--margins", "items.csv", "--margin-contribution", 2), "--margin-share must be above 0"),
         (("--margins", "items.csv", "--margin-share", "0.2"), "add --margin-contribution 2"),
-        (MARGINS, "must go with margins"),
         (("--margin-column", "age", *MARGINS), "no record"),
     ],
 )
@@ -171,15 +157,6 @@ def test_plans_by_size_have_no_margins():
     assert "add --by shape" in refused.output
     refused = run(*PLAN, "--item-groups", 5, "--margins", "items.csv")
     assert "--margins or --item-groups, not both" in refused.output
-
-
-@pytest.mark.parametrize(
-    ("column", "words"), [("town", "got 'town'; list its categories"), ("weight", "got 'weight'")]
-)
-def test_columns_of_a_record_that_are_refused(column, words):
-    made = run("protocol", "new", "--epsilon", 1, "--unit", "one patient", "--sketch-dim", 16, "--record", "town", "--margin-column", column, "--margin-share", "0.2", "-o", "record.json")  # fmt: skip
-    assert made.exit_code == 2
-    assert words in made.output
 
 
 def test_a_check_says_whether_the_item_groups_fit(monkeypatch):

@@ -3,21 +3,19 @@
 import csv
 import io
 import json
+from functools import partial
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import armslength as al
-from armslength.cli.main import main
+from unit.cli import commands
+
+run = partial(commands.run, "nearest")
 
 PROTOCOL = al.Protocol(
     al.SparseJL(input_dim=300, sketch_dim=128, sparsity=1, seed="nearest command"), epsilon=1
 )
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, ["nearest", *map(str, arguments)])
 
 
 @pytest.fixture(scope="module")

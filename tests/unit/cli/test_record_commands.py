@@ -5,11 +5,10 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 import armslength as al
 from armslength.cli import check as check_file
-from armslength.cli.main import main
+from unit.cli.commands import run
 
 PATIENTS = pa.table(
     {"id": [1, 2, 3], "age": [17, 50, None], "sex": ["F", "M", "x"], "seen": ["2024-03-01", None, "x"]}
@@ -18,10 +17,6 @@ RECORD = ("--record", "age:18,40", "--record", "sex=F,M")
 NEW = ("protocol", "new", "--epsilon", 1, "--unit", "one patient", "-o", "protocol.json")
 RELEASE = ("release", "patients.parquet", "--person", "id", "--label", "north", "--protocol", "protocol.json")
 RELEASE = (*RELEASE, "--no-ledger", "-o", "sketches.parquet")
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, list(map(str, arguments)))
 
 
 @pytest.fixture(autouse=True)
@@ -78,17 +73,10 @@ def test_a_release_checks_the_recipe_against_the_protocol():
 @pytest.mark.parametrize(
     "options",
     [
-        ("--record", "age:F,M"),
         ("--record", "age:18,x"),
-        ("--record", "age:Months"),
         ("--record", "age:months"),
-        ("--record", ":18"),
-        ("--record", "age", "--record", "age:18"),
         ("--pair", "age,sex"),
-        ("--record", "age", "--record", "sex", "--pair", "age"),
         ("--record", "sex", "--input-dim", 5),
-        ("--record", "sex", "--transform", "Identity"),
-        ("--record", "sex", "--radius", 3),
         ("--record", "sex", "--items", "int64"),
     ],
 )
@@ -96,12 +84,6 @@ def test_what_is_no_recipe_is_refused(options):
     refused = run(*NEW, "--sketch-dim", 16, *options)
     assert refused.exit_code == 2, refused.output
     assert refused.exception is None or isinstance(refused.exception, SystemExit | al.ArmslengthError)
-
-
-def test_the_issue_is_in_the_order_of_its_words():
-    new("--record", "age:18,40,65,80", "--record", "sex", "--sketch-dim", 16)
-    done = run(*RELEASE, "--record", "age:18,40,65,80", "--record", "sex")
-    assert done.exit_code == 0, done.output
 
 
 CHECK = ("check", "patients.parquet", "--person", "id", "--label", "north", "--protocol", "protocol.json")

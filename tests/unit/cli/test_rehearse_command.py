@@ -4,25 +4,23 @@ import csv
 import io
 import json
 import math
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 import armslength as al
 from armslength import demo, rehearsal
-from armslength.cli.main import main
 from armslength.rehearsal import BANNER, Rehearsal, made_up, protocol_of
+from unit.cli import commands
+
+run = partial(commands.run, "rehearse")
 
 COLUMNS = ("--public", "--person", "who", "--item", "what", "--group", "where")
 ONE_POINT = ("--epsilon", "8", "--contribution", "2", "--sketch-dim", "64")
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, ["rehearse", *map(str, arguments)])
 
 
 @pytest.fixture(autouse=True)
@@ -106,26 +104,12 @@ def test_parties_with_one_mix_need_more_people_and_not_more_epsilon(folder):
     ("arguments", "message"),
     [
         (["events.parquet", *COLUMNS[1:], "--public-groups", "north,east"], "--public"),
-        (["events.parquet", *COLUMNS], "--public-groups"),
-        (["events.parquet", "--public"], "--person"),
         (["events.parquet", *COLUMNS, "--public-groups", "north,east", "--people", "5"], "mixed"),
         (["events.parquet", *COLUMNS, "--public-groups", "north"], "2 to 1000 parties"),
-        (["events.parquet", *COLUMNS, "--public-groups", "north,north"], "labels must differ"),
-        (["events.parquet", *COLUMNS[:-1], "no such column", "--public-groups", "north,east"], "column"),
-        (["missing.parquet", *COLUMNS, "--public-groups", "north,east"], "a file or a folder that is there"),
-        (["--person", "who"], "mixed"),
-        (["--public"], "mixed"),
-        (["--parties", "1001", "--people", "1"], "2 to 1000 parties"),
         (["--people", "1000000000"], "at most"),
-        (["--parties", "1"], "--parties"),
-        (["--epsilon", "0"], "epsilon must"),
         (["--epsilon", "nan"], "epsilon must"),
-        (["--contribution", "0"], "contribution must"),
-        (["--sketch-dim", "0"], "sketch_dim must"),
-        (["--total-share", "0"], "total_share"),
         (["-o", "report.html"], "rehearsal.html"),
         (["-o", "rehearsal.parquet"], "rehearsal.html"),
-        (["-o", "nowhere/rehearsal.html"], "must be writable"),
     ],
 )
 def test_bad_input_is_refused_before_any_release(arguments, message, folder, monkeypatch):

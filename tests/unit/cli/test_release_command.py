@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import re
 import sqlite3
 import tempfile
 from contextlib import closing
@@ -11,12 +10,10 @@ from contextlib import closing
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 import armslength as al
-from armslength.cli.main import main
-from armslength.ingest.encoding import LeftOut
 from armslength.ingest.parquet_texts import ParquetTexts
+from unit.cli.commands import run
 
 EVENTS = pa.table(
     {
@@ -26,10 +23,6 @@ EVENTS = pa.table(
         "cost": [1, -2, 3, 1, 1],
     }
 )
-
-
-def run(*arguments, **known):
-    return CliRunner().invoke(main, list(map(str, arguments)), **known)
 
 
 @pytest.fixture
@@ -47,17 +40,8 @@ def folder(tmp_path, monkeypatch):
 
 NEW = ("protocol", "new", "--epsilon", 1, "--contribution", 2, "--sketch-dim", 16)
 NEW = (*NEW, "--seed", "trial", "--unit", "one patient", "--total-share", "0.1")
-RELEASE = (
-    "release",
-    "visits.parquet",
-    "--person",
-    "patient",
-    "--item",
-    "code",
-    "--protocol",
-    "protocol.json",
-)
-RELEASE = (*RELEASE, "--population", "visits-2026", "-o", "sketches.parquet")
+RELEASE = ("release", "visits.parquet", "--person", "patient", "--item", "code")
+RELEASE = (*RELEASE, "--protocol", "protocol.json", "--population", "visits-2026", "-o", "sketches.parquet")
 GROUPS = ("--group", "hospital", "--public-groups", "@hospitals.txt")
 
 
@@ -187,15 +171,9 @@ def test_budget_is_asked_before_any_event_is_read(folder, monkeypatch):
     ("changed", "code", "says"),
     [
         (("--person", "nobody"), 2, "its columns are"),
-        (("-o", "nowhere/s.parquet"), 2, "folder of nowhere/s.parquet must be writable"),
         (("-o", "hospitals.txt"), 2, "--overwrite"),
-        (("--population", ""), 2, "population must name"),
-        (("--public-groups", "@nothing.txt"), 2, "readable text file"),
         (("--public-groups", "a,a"), 2, "duplicates"),
-        (("--label", "x"), 2, "label must be left out"),
-        (("--memory", "lots"), 2, "memory must be a size"),
         (("--protocol", "hospitals.txt"), 5, "a protocol (hospitals.txt) must be"),
-        (("--vocabulary", "a,b"), 2, "vocabulary must be left out"),
         (("--weight", "code"), 2, "must be different columns"),
     ],
 )
@@ -384,8 +362,6 @@ def test_the_unit_is_asked_for(tmp_path, monkeypatch):
     [
         (("--input-dim", 5, "--open-vocabulary"), "--input-dim and --open-vocabulary"),
         (("--transform", "HadamardJL"), "--input-dim must be given"),
-        (("--epsilon", "-1"), "--epsilon must be above 0"),
-        (("--sparsity", 3), "--sparsity must divide --sketch-dim"),
     ],
 )
 def test_protocols_that_cannot_be_are_refused(arguments, says, tmp_path, monkeypatch):
@@ -452,18 +428,6 @@ def test_sums_of_rows_and_of_files():
     assert run("sum", "all.parquet", "--label", "a", "--overwrite", "-o", "all.parquet").exit_code == 2
 
 
-@pytest.mark.usefixtures("folder")
-def test_weak_promises_are_called_weak():
-    weak = ("protocol", "new", "--epsilon", 11, *NEW[4:], "-o", "weak.json")
-    assert "weak promise" in run(*weak).output
-    assert "weak promise" in run("protocol", "show", "weak.json").output
-    assert "weak promise" not in run("protocol", "show", "protocol.json").output
-    asked = [each if each != "protocol.json" else "weak.json" for each in (*RELEASE, *GROUPS)]
-    assert "weak promise" in run(*asked, "--dry-run").output
-    assert "weak promise" in run(*asked).output
-    assert "weak promise" not in run(*RELEASE[:-1], "other.parquet", *GROUPS, "--no-ledger").output
-
-
 @pytest.mark.parametrize("how", [("--label", "all"), ("--by-label",)], ids=["label", "by label"])
 @pytest.mark.usefixtures("folder")
 def test_a_sum_with_data_in_the_clear_says_not_private(how):
@@ -492,13 +456,7 @@ def refused(*arguments, code=2):
 
 @pytest.mark.parametrize(
     ("option", "text", "meant"),
-    [
-        ("--epsilon", "1,0", "1.0"),
-        ("--epsilon", "0,5", "0.5"),
-        ("--total-share", "10%", "0.1"),
-        ("--total-share", "2,5 %", "0.025"),
-        ("--delta", "0,001", "0.001"),
-    ],
+    [("--epsilon", "1,0", "1.0"), ("--total-share", "2,5 %", "0.025")],
 )
 @pytest.mark.usefixtures("folder")
 def test_numbers_as_other_people_write_them(option, text, meant):
@@ -512,12 +470,8 @@ def test_numbers_as_other_people_write_them(option, text, meant):
     ("name", "data", "names"),
     [
         ("semicolons.csv", b"patient;code\np1;zq-flu\n", ["';'", "one column"]),
-        ("tabs.csv", b"patient\tcode\np1\tzq-flu\n", ["'\\t'", "--delimiter"]),
-        ("commas.tsv", b"patient,code\np1,zq-flu\n", ["','", "--delimiter"]),
         ("ragged.csv", b"patient,code\np1,flu\np2,zq-flu,cold\n", ["line 3", "ragged.csv", "fields"]),
         ("latin.csv", b"patient,code\np1,zq-caf\xe9\n", ["latin.csv", "utf-8", "--encoding"]),
-        ("header.csv", b"patient,cod\xe9\np1,flu\n", ["header.csv", "utf-8", "--encoding"]),
-        ("lines.jsonl", b'{"patient": "p1", "code": "zq-caf\xe9"}\n', ["lines.jsonl", "utf-8", "--encoding"]),
     ],
 )
 def test_text_files_of_another_dialect_are_named_with_the_way_out(folder, name, data, names):
@@ -558,9 +512,7 @@ def test_one_row_is_not_enough_to_compare(folder):
         assert refused(verb, "one") == said
 
 
-@pytest.mark.parametrize(
-    "address", ["s3://bucket/x.parquet", "https://a.example/x.parquet", "HDFS://x.parquet"]
-)
+@pytest.mark.parametrize("address", ["s3://bucket/x.parquet"])
 @pytest.mark.usefixtures("folder")
 def test_addresses_of_other_machines_are_not_read(address):
     scheme = address.partition("//")[0].lower()
@@ -613,12 +565,12 @@ def test_commands_read_every_source(folder, words):
     columns = ["--person", "patient", "--item", "code", "--label", "north"]
     known = [*words, *columns, "--protocol", "protocol.json"]
     pipe = {"input": text if words[0] == "-" else None}
-    checked = CliRunner().invoke(main, ["check", *known, "--format", "json"], **pipe)
+    checked = run("check", *known, "--format", "json", **pipe)
     assert checked.exit_code == 7, checked.output
     document = json.loads(checked.output)
     assert document["people"] == 2
     assert document["small_groups"] == {"north": 2}
-    released = CliRunner().invoke(main, ["release", *known, "--no-ledger", "-o", "new.parquet"], **pipe)
+    released = run("release", *known, "--no-ledger", "-o", "new.parquet", **pipe)
     assert released.exit_code == 0, released.output
 
 
@@ -646,32 +598,3 @@ def test_a_weak_promise_is_a_warning_of_its_own_line():
         assert len(warnings) == 1, done.output
         assert "ε is above 10" in warnings[0]
     assert "WARNING" not in run("protocol", "show", "protocol.json").output
-
-
-@pytest.mark.usefixtures("folder")
-def test_one_of_anything_is_no_plural():
-    assert run(*NEW, "--sketch-dim", 1, "-o", "small.json").exit_code == 0
-    printed = []
-    for month in ("march", "april"):
-        done = run(
-            *RELEASE, "--label", "north", "--protocol", "small.json", "-o", f"{month}.parquet", "--repeat"
-        )
-        assert done.exit_code == 0, done.output
-        printed.append(done.output)
-    for command in (
-        ["inspect", "march.parquet"],
-        ["verify", "march.parquet"],
-        ["drift", "march.parquet", "april.parquet"],
-        ["sum", "march.parquet", "april.parquet", "--by-label", "-o", "sum.parquet"],
-        ["verify", "sum.parquet"],
-        ["ledger", "show"],
-    ):
-        done = run(*command)
-        assert done.exit_code == 0, done.output
-        printed.append(done.output)
-    printed.append(repr(al.load("march.parquet")))
-    printed.append(str(al.drift(al.load("march.parquet"), al.load("april.parquet"))))
-    printed.append(LeftOut(rows=1).in_words())
-    for text in printed:
-        plurals = "rows|numbers|parties|pairs|files|columns|coordinates|sketches|lines|entries|releases"
-        assert not re.search(rf"\b1 ({plurals})\b", text), text

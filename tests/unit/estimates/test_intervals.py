@@ -1,7 +1,5 @@
 """Intervals: their shape, their edges, and the exact law at zero."""
 
-import pickle
-
 import numpy as np
 import pytest
 from scipy.special import gammaincinv, ndtr, ndtri
@@ -384,20 +382,6 @@ def test_a_thousand_epsilons_with_two_rows_each_need_few_tables():
     noises = PairNoises.of(different, np.arange(1000))
     assert len(noises.by_law()[0]) < 65
     assert pair_noise._exact_sums(different, different) == {}
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [al.distances, al.squared_norms, al.inner_products, al.cosines, al.totals, al.shape_distances],
-    ids=lambda function: function.__name__,
-)
-def test_estimates_can_be_pickled(estimator):
-    protocol = al.Protocol(PROTOCOL.transform, epsilon=1, total_share="0.5")
-    sketches = protocol.release(np.full((3, 100), 40), ledger=al.NO_LEDGER)
-    estimate = estimator(sketches)
-    again = pickle.loads(pickle.dumps(estimate))  # noqa: S301  # our own bytes
-    assert np.array_equal(again.value, estimate.value)
-    assert np.array_equal(again.interval(0.9), estimate.interval(0.9))
 
 
 def test_the_law_at_0_is_made_once_for_a_table_and_its_exact_quantiles(monkeypatch):

@@ -158,10 +158,8 @@ def test_a_column_that_is_not_there(database):
     ("known", "says"),
     [
         ({"table": "nix"}, "its tables are .*'visits'"),
-        ({"table": "nix.visits"}, "its tables are .*'visits'"),
         ({"query": "SELECT who FROM nix"}, "its tables are .*'visits'"),
         ({"query": "SELECT nobody FROM visits"}, "column that is not there"),
-        ({"query": "DELETE FROM visits"}, "one SELECT"),
         ({"query": "SELECT who, FROM FROM visits"}, "one SELECT"),
     ],
 )
@@ -345,21 +343,8 @@ def test_a_person_written_as_5_and_as_5_0_counts_once(form, tmp_path):
         source.write_text("who,what\n" + "".join(f"{each},3\n" for each in who))
     elif form == "jsonl":
         source = tmp_path / "e.jsonl"
-        values = [
-            *map(json.dumps, who),
-            "5",
-            "5.0",
-            "5.00",
-            "5e0",
-            "-7.0",
-            "-7",
-            "0.5e1",
-            "5.5",
-            "1e300",
-            "-0.0",
-            "0",
-            "0.0",
-        ]
+        numbers = ["5", "5.0", "5.00", "5e0", "-7.0", "-7", "0.5e1", "5.5", "1e300", "-0.0", "0", "0.0"]
+        values = [*map(json.dumps, who), *numbers]
         source.write_text("".join(f'{{"who": {each}, "what": 3}}\n' for each in values))
         people += 1  # 0; the numbers 5.5 and 1e300 are nobody
     elif form == "parquet":

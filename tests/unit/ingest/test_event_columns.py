@@ -85,25 +85,17 @@ def test_the_same_person_under_different_types_is_one_person(tmp_path):
 @pytest.mark.parametrize(
     ("column", "role"),
     [
-        ({"what": pa.array([1.0])}, "item must be of the protocol's type"),
         ({"what": pa.array([True])}, "item must be of the protocol's type"),
         ({"what": pa.array([b"x"])}, "item must be of the protocol's type"),
-        ({"who": pa.array([True])}, "person must be a column of text or numbers"),
         ({"who": pa.array([["a"]])}, "person must be a column of text or numbers"),
         ({"who": pa.array([1], pa.float16())}, "person must be a column of text or numbers"),
-        ({"amount": pa.array(["1"])}, "weight must be a column of numbers"),
         ({"amount": pa.array([True])}, "weight must be a column of numbers"),
     ],
 )
-@pytest.mark.parametrize("items", ["string", "int64"])
-def test_columns_of_other_types_are_refused(column, role, items):
-    good = {
-        "who": pa.array(["a"]),
-        "what": pa.array(["x"] if items == "string" else [1]),
-        "amount": pa.array([1]),
-    }
+def test_columns_of_other_types_are_refused(column, role):
+    good = {"who": pa.array(["a"]), "what": pa.array(["x"]), "amount": pa.array([1])}
     with pytest.raises(al.InputError, match=role):
-        integers(pa.table({**good, **column}), open_protocol(items), "amount")
+        integers(pa.table({**good, **column}), open_protocol(), "amount")
 
 
 def test_items_of_the_other_declared_type_are_refused():
@@ -190,23 +182,11 @@ def test_a_person_in_json_may_be_a_whole_number_of_any_length(tmp_path):
 SPELLINGS = ["Ren\u00e9", "Rene\u0301", "Ren\u00e9 ", "\tRene\u0301\u00a0", "\u2003Ren\u00e9\n"]
 
 
-@pytest.mark.parametrize("kind", ["table", "parquet", "csv", "jsonl"])
-def test_one_person_in_several_spellings_is_one_person(kind, tmp_path):
-    table = pa.table({"who": [*SPELLINGS, "Rene", " ", "\u3000"], "what": ["x"] * 8})
-    source = table
-    if kind == "parquet":
-        source = tmp_path / "e.parquet"
-        pq.write_table(table, source)
-    elif kind == "csv":
-        source = tmp_path / "e.csv"
-        source.write_text(
-            "who,what\n" + "".join(f'"{who}",x\n' for who in table["who"].to_pylist()), encoding="utf-8"
-        )
-    elif kind == "jsonl":
-        source = tmp_path / "e.jsonl"
-        source.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()), encoding="utf-8")
+def test_one_person_in_several_spellings_is_one_person(tmp_path):
+    who = [*SPELLINGS, "Rene", " ", "\u3000"]
+    (tmp_path / "e.csv").write_text("who,what\n" + "".join(f'"{each}",x\n' for each in who), encoding="utf-8")
     once = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person", total_share="0.5")
-    job = TableJob.of(source, once, EventColumns("who", "what"), ONE)
+    job = TableJob.of(tmp_path / "e.csv", once, EventColumns("who", "what"), ONE)
     assert job.sums(KEY).totals.tolist() == [2]  # René in five spellings, and Rene; blanks name nobody
 
 
@@ -222,27 +202,18 @@ def test_only_ids_that_are_plain_already_are_left_as_they_are(ids):
     assert all(canonical_person(who) == who for who in persons)
 
 
-@pytest.mark.parametrize(
-    ("text", "person"),
-    [
-        ("5", "5"),
-        ("5.0", "5"),
-        ("5.", "5"),
-        (" 5.000\u00a0", "5"),
-        ("-5.0", "-5"),
-        ("007.0", "007"),
-        ("5.01", "5.01"),
-        ("+5.0", "+5.0"),
-        ("5.0 x", "5.0 x"),
-        (".0", ".0"),
-        ("5.0.0", "5.0.0"),
-        ("\u0665.0", "\u0665.0"),
-        ("5e0", "5e0"),
-        ("\u3000", ""),
-    ],
-)
-def test_a_whole_number_loses_decimals_of_zero(text, person):
-    assert canonical_person(text) == person
+def test_a_whole_number_loses_decimals_of_zero():
+    for text, person in {
+        "5.0": "5",
+        "5.": "5",
+        " 5.000\u00a0": "5",
+        "-5.0": "-5",
+        "007.0": "007",
+        "\u3000": "",
+    }.items():
+        assert canonical_person(text) == person
+    for kept in ("5", "5.01", "+5.0", "5.0 x", ".0", "5.0.0", "\u0665.0", "5e0"):
+        assert canonical_person(kept) == kept
 
 
 def test_a_nul_is_part_of_an_id(tmp_path):

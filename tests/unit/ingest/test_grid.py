@@ -68,13 +68,6 @@ def test_data_on_the_grid_passes_and_anything_else_is_refused(steps, exponent):
         assert grid.integers(np.array([steps << exponent]))[0] == steps
 
 
-def test_half_to_even_would_turn_a_change_of_one_into_two():
-    # rint(0.5) = 0 and rint(1.5) = 2: a person who adds 1 would move the result by 2.
-    grid = Grid(0, on_grid=False, limits=None)
-    assert np.rint([0.5, 1.5]).tolist() == [0.0, 2.0]
-    assert grid.integers(np.array([0.5, 1.5])).tolist() == [0, 1]
-
-
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_nan_and_infinity_are_refused_even_with_a_range(bad):
     for limits in (None, (Fraction(0), Fraction(1))):
@@ -89,7 +82,7 @@ def test_too_large_values_are_refused_or_clamped():
     assert clamped.tolist() == [2**20, -(2**20)]
 
 
-@pytest.mark.parametrize("dtype", [np.longdouble, np.complex128, object, "U3", "datetime64[s]"])
+@pytest.mark.parametrize("dtype", [np.longdouble, np.complex128, object])
 def test_other_types_are_refused(dtype):
     with pytest.raises(InputError, match="X must hold integers or floats"):
         Grid(0, on_grid=False, limits=None).integers(np.zeros(2, dtype=dtype))

@@ -32,10 +32,8 @@ def test_a_release_must_fit(ledger, entry):
     ledger.charge(entry, ["b"])
     with pytest.raises(al.BudgetError) as caught:
         ledger.charge(entry, ["c"])
-    assert str(caught.value) == (
-        "a release must fit the budget of population 'visits' (epsilon 2.5 at delta 0 in all), got one that takes it to "
-        "epsilon 3; left is epsilon 0.5 for a pure release; take less, or raise the budget"
-    )
+    for words in ("'visits'", "epsilon 2.5 at delta 0", "takes it to epsilon 3", "left is epsilon 0.5"):
+        assert words in str(caught.value)
     with pytest.raises(al.BudgetError, match=r"left is epsilon 0\.5"):
         ledger.preview(entry, ["c"])
     assert len(ledger.entries()) == 2
@@ -257,14 +255,14 @@ def test_budgets_are_raised_and_lowered_and_leave_a_trace(ledger, entry, set_clo
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        ({"epsilon": 0}, "epsilon must"),
         ({"epsilon": float("nan")}, "epsilon must"),
         ({"delta": 1}, "delta must"),
-        ({"population": ""}, "population must"),
         ({"population": "a\nb"}, "population must"),
         ({"unit": None}, "unit must"),
-        ({"relation": "swap"}, "relation must"),
         ({"per": "moon"}, "per must"),
+        ({"epsilon": 0}, "epsilon must"),
+        ({"population": ""}, "population must"),
+        ({"relation": "swap"}, "relation must"),
         ({"per": ""}, "per must"),
     ],
 )

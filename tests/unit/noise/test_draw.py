@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import armslength as al
 from armslength.errors import ParameterError
 from armslength.laws import DiscreteLaplace, RoundedNormal
 from armslength.noise import draw as door
@@ -191,12 +190,6 @@ def test_no_seed_reaches_the_noise():
     np.random.seed(1)  # noqa: NPY002  # the same
     random.seed(1)
     assert not np.array_equal(first, draw(WIDE, (50,)))
-
-
-def test_noise_has_nothing_to_do_with_the_public_seed():
-    transform = al.SparseJL(input_dim=100, sketch_dim=50, seed="trial-2026")
-    first = draw(WIDE, (transform.sketch_dim,))
-    assert not np.array_equal(first, draw(WIDE, (transform.sketch_dim,)))
 
 
 def test_every_block_has_a_key_of_its_own(monkeypatch):

@@ -129,12 +129,6 @@ def test_the_smallest_distance_is_its_own_standard_error(plan):
             assert smallest_distance(line.curve) == d
 
 
-def test_the_unit_is_printed_back():
-    assert "one patient moves the data by at most 3" in al.plan(
-        None, epsilon=1, people=1000, contribution=3, unit="one patient"
-    ).summary.replace("\n", " ")
-
-
 def test_the_seed_is_kept_and_a_fresh_one_is_printed():
     assert al.plan(None, epsilon=1, distance=20, seed="ours").protocol.transform.seed == "ours"
     fresh = al.plan(None, epsilon=1, distance=20)

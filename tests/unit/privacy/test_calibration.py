@@ -100,25 +100,7 @@ def test_nothing_but_the_number_itself_says_what_it_is():
     assert exact_number("epsilon", "1/3") == Fraction(1, 3)
 
 
-BAD = [
-    np.float16(1 / 3),
-    np.timedelta64(1),
-    "1/0",
-    "١",
-    "1" * 1000,
-    math.nan,
-    math.inf,
-    -math.inf,
-    "nan",
-    "one",
-    "",
-    None,
-    True,
-    1j,
-    [1],
-    Decimal("NaN"),
-    "1e999999999",
-]
+BAD = [np.float16(1 / 3), "1/0", "١", "1" * 1000, math.nan, math.inf, "nan", None, True, [1], "1e999999999"]
 
 
 @pytest.mark.parametrize("bad", [*BAD, 0, -1, 0.0, "-0.1"])

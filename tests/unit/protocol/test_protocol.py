@@ -18,6 +18,7 @@ SCHEMA = json.loads(
     (Path(__file__).parents[3] / "docs/reference/protocol.schema.json").read_text(encoding="utf-8")
 )
 SPARSE = al.SparseJL(input_dim=100, sketch_dim=16, sparsity=2, seed="trial")
+FAST = al.FastJL(input_dim=10, sketch_dim=4, seed="x")
 
 PROTOCOLS = {
     "plain": lambda: al.Protocol(SPARSE, epsilon=1),
@@ -116,28 +117,21 @@ def edit(protocol, **changes):
     ("changes", "error", "says"),
     [
         ({"version": 2}, al.UnsupportedVersionError, "must be 1, got 2"),
-        ({"version": 0}, al.UnsupportedVersionError, "must be 1, got 0"),
         ({"version": True}, al.CorruptFileError, "whole number"),
-        ({"version": "1"}, al.CorruptFileError, "whole number"),
         ({"format": "other"}, al.CorruptFileError, "format"),
         ({"surprise": 1}, al.CorruptFileError, "unknown 'surprise'"),
         ({"epsilon": "2"}, al.CorruptFileError, "another scale than"),
-        ({"epsilon": "0"}, al.CorruptFileError, "epsilon must be above 0"),
         ({"epsilon": 1}, al.CorruptFileError, "epsilon"),
-        ({"epsilon": "1.0"}, al.CorruptFileError, "epsilon"),
         ({"derived": {"grid_radius": "1", "scale": "0x1.0p-3"}}, al.CorruptFileError, "edited by hand"),
         ({"noise": "auto"}, al.CorruptFileError, "noise"),
-        ({"resolution": "zzz"}, al.CorruptFileError, "valid"),
-        ({"resolution": "0x1.8p+0"}, al.CorruptFileError, "power of two"),
         (
             {"transform": {"name": "os.system", "parameters": {}}},
             al.CorruptFileError,
             "transform must be one of",
         ),
-        ({"transform": {"name": "SparseJL", "parameters": {"x": 1}}}, al.CorruptFileError, "its own"),
         ({"transform": {"name": "FastJL", "parameters": {"density": "1"}}}, al.CorruptFileError, "valid"),
-        ({"transform": 3}, al.CorruptFileError, "name and parameters"),
         ({"unit": 3}, al.CorruptFileError, "unit"),
+        ({"transform": 3}, al.CorruptFileError, "name and parameters"),
         ({"total_share": "0.5"}, al.CorruptFileError, "scale, total_scale"),
     ],
 )
@@ -177,60 +171,40 @@ def test_a_missing_file_is_a_clear_line(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"epsilon": 0}, "epsilon must be above 0"),
-        ({"epsilon": math.nan}, "epsilon must be"),
-        ({"delta": 1}, "delta must be"),
-        ({"noise": "gaussian"}, "delta must be above 0 for Gaussian noise"),
-        ({"noise": "cauchy"}, "noise must be one of"),
-        ({"relation": "swap"}, "relation must be one of"),
-        ({"radius": 0}, "radius must be above 0"),
-        ({"radius": "0.5"}, "radius must be at least the resolution"),
-        ({"radius": 3, "contribution": 2}, "radius must be left out"),
-        ({"contribution": 0}, "contribution must be"),
-        ({"count": "people"}, "must go with a contribution"),
-        ({"one_group": True}, "must go with a contribution"),
-        ({"contribution": 1, "count": "visits"}, "count must be"),
-        ({"contribution": 1, "count": 1}, "count must be"),
-        ({"contribution": 1, "one_group": 1}, "one_group must be True or False"),
-        ({"contribution": 1, "one_group": None}, "one_group must be True or False"),
+        ({"epsilon": 0}, "epsilon"),
+        ({"epsilon": math.nan}, "epsilon"),
+        ({"epsilon": 1e-14}, "2\\^40"),
+        ({"delta": 1}, "delta"),
+        ({"noise": "gaussian"}, "delta"),
+        ({"relation": "swap"}, "relation"),
+        ({"radius": 0}, "radius"),
+        ({"radius": "0.5"}, "radius"),
+        ({"radius": 3, "contribution": 2}, "radius"),
+        ({"count": "people"}, "contribution"),
+        ({"contribution": 1, "one_group": 1}, "one_group"),
         ({"resolution": 3}, "power of two"),
-        ({"resolution": 0}, "power of two"),
-        ({"resolution": 2.0**-70}, "2^-60"),
-        ({"on_grid": 1}, "on_grid must be"),
-        ({"changed_entries": 0}, "changed_entries must be"),
-        ({"value_range": (2, 1)}, "value_range must be"),
-        ({"value_range": 5}, "value_range must be"),
-        ({"value_range": (0, math.inf)}, "value_range must be"),
-        ({"value_range": (0, 2**63)}, "2^62"),
-        ({"total_share": 1}, "total_share must be at least 0 and below 1"),
-        ({"items": "float"}, "items must be one of"),
+        ({"resolution": 2.0**-70}, "resolution"),
+        ({"on_grid": 1}, "on_grid"),
+        ({"changed_entries": 0}, "changed_entries"),
+        ({"value_range": 5}, "value_range"),
+        ({"value_range": (2, 1)}, "value_range"),
+        ({"value_range": (0, math.inf)}, "value_range"),
+        ({"value_range": (0, 2**63)}, "2\\^62"),
+        ({"total_share": 1}, "total_share"),
         ({"vocabulary": ["a"]}, "100 names"),
         ({"vocabulary": ["a"] * 100}, "duplicates"),
-        ({"vocabulary": "abc"}, "its hash"),
-        ({"unit": "two\nlines"}, "unit must be one line"),
+        ({"unit": "two\nlines"}, "unit"),
         ({"noise_site": "input"}, "FastJL"),
-        ({"distance": -1}, "distance must be"),
-        ({"epsilon": 1e-14}, "at most 2^40"),
+        ({"transform": FAST, "noise": "laplace", "noise_site": "input"}, "Gaussian"),
+        ({"transform": "SparseJL"}, "transform"),
+        ({"transform": al.SparseJL(sketch_dim=4, seed="x"), "resolution": "auto"}, "changed_entries"),
+        ({"transform": al.SparseJL(sketch_dim=4, seed="x"), "vocabulary": ["a"]}, "open vocabulary"),
     ],
 )
 def test_bad_fields_give_one_clear_line(arguments, says):
-    with pytest.raises(al.ParameterError) as caught:
-        al.Protocol(SPARSE, **{"epsilon": 1, **arguments})
-    assert says in str(caught.value)
+    with pytest.raises(al.ParameterError, match=says) as caught:
+        al.Protocol(**{"transform": SPARSE, "epsilon": 1, **arguments})
     assert "\n" not in str(caught.value)
-
-
-def test_other_refusals():
-    with pytest.raises(al.ParameterError, match="transform must be"):
-        al.Protocol("SparseJL", epsilon=1)
-    with pytest.raises(al.ParameterError, match="Gaussian"):
-        al.Protocol(
-            al.FastJL(input_dim=10, sketch_dim=4, seed="x"), epsilon=1, noise="laplace", noise_site="input"
-        )
-    with pytest.raises(al.ParameterError, match="changed_entries"):
-        al.Protocol(al.SparseJL(sketch_dim=4, seed="x"), epsilon=1, resolution="auto")
-    with pytest.raises(al.ParameterError, match="open vocabulary"):
-        al.Protocol(al.SparseJL(sketch_dim=4, seed="x"), epsilon=1, vocabulary=["a"])
 
 
 def test_people_are_counted_where_there_is_a_contribution():

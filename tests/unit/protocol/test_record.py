@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import armslength as al
-from armslength.protocol.record import checked_record, escaped, prefix
+from armslength.protocol.record import escaped, prefix
 
 OPEN = al.SparseJL(sketch_dim=8, seed="records")
 RECORD = {"age": [18, "40", 65.5], "sex": ["F", "M"], "admitted": "month", "city": "category"}
@@ -86,37 +86,19 @@ def test_listed_items_are_the_vocabulary():
     "record",
     [
         {},
-        [],
-        "age",
-        {"": "category"},
-        {1: "category"},
         {"a\nb": "category"},
-        {"a": "months"},
         {"a": None},
-        {"a": []},
-        {"a": ""},
-        {"a": 5},
         {"a": [40, 18]},
         {"a": [18, 18]},
         {"a": [18, "x"]},
-        {"a": "18,,40"},
-        {"a": "1/3,1"},
         {"a": [float("nan")]},
         {"a": [float("inf")]},
-        {"a": [True, 2]},
         {"a": [2**54]},
-        {"a": [0.1, "0.1000000000000000001"]},
         {"a": ["F", "F"]},
-        {"a": ["1", "1.0"]},
-        {"a": ["F", ""]},
         {"a": ["F", 1j]},
         {"a": ["\ud800"]},
-        {"a": b"18"},
-        {"a": {"edges": [1]}},
-        {"a": "category", "A": "category"},
         {"\u00c9": "category", "E\u0301": "category"},
         {str(number): "category" for number in range(1001)},
-        {"a": list(range(1001))},
         {"a": [str(number) for number in range(10_001)]},
         {str(column): [str(number) for number in range(10_000)] for column in range(21)},
     ],
@@ -195,10 +177,6 @@ def test_two_rows_have_an_item_in_common_only_if_their_values_are_the_same(left,
 
 def canonical(text):
     return unicodedata.normalize("NFC", text)
-
-
-def test_nothing_is_a_record():
-    assert checked_record(None, ()) is None
 
 
 def test_columns_may_have_names_that_are_not_ascii(tmp_path):

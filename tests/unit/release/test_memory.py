@@ -14,7 +14,6 @@ import pytest
 from scipy import sparse
 
 import armslength as al
-from armslength.ingest.arrays import projected_sums
 
 MEGABYTE = 2**20
 WIDTH = 2048
@@ -92,16 +91,6 @@ def test_a_stream_of_batches_is_held_one_at_a_time():
 
     # 8 parts of 40 MB as integers
     assert peak_beyond_output(protocol, batches) < 100 * MEGABYTE
-
-
-def test_parts_of_a_table_are_joined_in_their_order():
-    protocol = al.Protocol(al.SparseJL(input_dim=3, sketch_dim=4, sparsity=1, seed="x"), epsilon=1)
-    X = np.arange(30).reshape(10, 3)
-    names = list("abc")
-    table = pa.concat_tables(
-        [pa.table(dict(zip(names, X[start : start + 4].T, strict=True))) for start in (0, 4, 8)]
-    )
-    assert np.array_equal(projected_sums(protocol, table, None, 1).values, protocol.transform.apply(X))
 
 
 EVENTS = """

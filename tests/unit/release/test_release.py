@@ -57,16 +57,12 @@ def test_two_releases_differ_and_have_their_own_noise_ids():
     ("arguments", "says"),
     [
         ({"ledger": None}, "ledger must be given"),
-        ({"ledger": 5}, "ledger must be given"),
         ({"labels": ["a"]}, "name 3 rows"),
         ({"labels": ["a", "a", "b"]}, "duplicates"),
-        ({"labels": ["a", "", "b"]}, "1 to 1024"),
-        ({"labels": ["a", "b\nc", "d"]}, "printable"),
-        ({"labels": [1, 2, 3]}, "list of strings"),
         ({"population": ""}, "population must name"),
-        ({"population": "two\nlines"}, "one line"),
         ({"items": NAMES}, "items must be left out"),
         ({"threads": 0}, "threads must be"),
+        ({"labels": ["a", "b\nc", "d"]}, "printable"),
     ],
 )
 def test_bad_arguments_cost_nothing(arguments, says, tmp_path, monkeypatch):

@@ -74,18 +74,7 @@ def test_updates_from_several_threads_all_count(monkeypatch):
 
 @pytest.mark.parametrize(
     ("items", "amounts"),
-    [
-        (6, 1),
-        (-1, 1),
-        ("a", 1),
-        ([0, 1], [1]),
-        ([0], [[1]]),
-        (0, 0.5),
-        (0, None),
-        (0, "1"),
-        ([0], [np.nan]),
-        (None, 1),
-    ],
+    [(-1, 1), ("a", 1), ([0, 1], [1]), (0, 0.5), ([0], [np.nan])],
 )
 def test_bad_updates_change_nothing(stream, items, amounts):
     before = stream._values.copy()

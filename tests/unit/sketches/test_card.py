@@ -72,24 +72,15 @@ def test_every_protocol_has_a_card_that_is_json_and_belongs_to_it_alone(protocol
                 check_card(card, [(other, "rows")])
 
 
-FACTS = [
-    name for name in release_facts(LAPLACE, "rows") if name not in ("mechanism", "calibration", "bounds")
-]
-
-
-@pytest.mark.parametrize("name", FACTS)
-def test_one_changed_fact_is_refused(name):
-    card = release_card([(LAPLACE, "rows")], in_clear=False)
-    card["releases"][0][name] = "another"
-    with pytest.raises(al.CorruptFileError, match="release card"):
-        check_card(card, [(LAPLACE, "rows")])
-
-
-@pytest.mark.parametrize("group", ["mechanism", "calibration", "bounds"])
-def test_one_changed_fact_inside_is_refused(group):
-    for name in release_facts(LAPLACE, "rows")[group]:
+def test_one_changed_fact_is_refused():
+    facts = release_facts(LAPLACE, "rows")
+    inside = [(group, name) for group in ("mechanism", "calibration", "bounds") for name in facts[group]]
+    for *groups, name in [*inside, *((name,) for name in facts)]:
         card = release_card([(LAPLACE, "rows")], in_clear=False)
-        card["releases"][0][group][name] = "another"
+        place = card["releases"][0]
+        for group in groups:
+            place = place[group]
+        place[name] = "another"
         with pytest.raises(al.CorruptFileError, match="release card"):
             check_card(card, [(LAPLACE, "rows")])
 
@@ -153,14 +144,6 @@ def test_the_page_says_what_an_officer_asks():
         "of 3 numbers"
         in dict(officer_page(al.Protocol(al.Identity(input_dim=3), epsilon=1), "rows"))["What was released"]
     )
-
-
-def test_a_large_epsilon_is_called_weak():
-    words = dict(officer_page(al.Protocol(al.Identity(input_dim=3), epsilon=30), "rows"))[
-        "What anybody can learn at most"
-    ]
-    assert "astronomical" in words
-    assert "weak promise" in words
 
 
 @pytest.mark.parametrize(

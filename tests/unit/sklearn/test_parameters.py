@@ -47,15 +47,9 @@ def test_the_automatic_sketch_dim_of_the_others(kind, features):
     ("estimator", "message"),
     [
         (transformers.SparseJLTransformer(seed=None), "seed must be a string, got None; leave it out for"),
-        (transformers.SignJLTransformer(seed=7), "seed must be a string, got 7; try seed='7'"),
         (transformers.FastJLTransformer("many"), "sketch_dim must be an integer or 'auto', got 'many'"),
-        (transformers.GaussianJLTransformer(np.nan), "sketch_dim must be an integer from 1 to"),
         (transformers.HadamardJLTransformer(17), "sketch_dim must be at most 16 "),
         (transformers.SparseJLTransformer(10, sparsity=3), "sparsity must divide sketch_dim"),
-        (transformers.SparseJLTransformer(sparsity=0), "sparsity must be an integer from 1 to"),
-        (transformers.SparseJLTransformer(sparsity=True), "sparsity must be an integer from 1 to"),
-        (transformers.SparseJLTransformer(sparsity="two"), "sparsity must be an integer from 1 to"),
-        (transformers.SparseJLTransformer(construction="round"), "construction must be one of"),
         (transformers.FastJLTransformer(density=2), "density must be a number above 0 and at most 1"),
     ],
 )

@@ -47,36 +47,16 @@ def refuses_or_works(build):
 
 @given(JUNK, JUNK, JUNK, JUNK, JUNK, JUNK)
 def test_sparse_jl_refuses_junk(d, k, s, seed, construction, t):
-    refuses_or_works(
-        lambda: al.SparseJL(
-            input_dim=d, sketch_dim=12, sparsity=3, seed="x", construction="block", independence=16
-        )
-    )
-    refuses_or_works(
-        lambda: al.SparseJL(
-            input_dim=10, sketch_dim=k, sparsity=1, seed="x", construction="block", independence=16
-        )
-    )
-    refuses_or_works(
-        lambda: al.SparseJL(
-            input_dim=10, sketch_dim=12, sparsity=s, seed="x", construction="block", independence=16
-        )
-    )
-    refuses_or_works(
-        lambda: al.SparseJL(
-            input_dim=10, sketch_dim=12, sparsity=3, seed=seed, construction="block", independence=16
-        )
-    )
-    refuses_or_works(
-        lambda: al.SparseJL(
-            input_dim=10, sketch_dim=12, sparsity=3, seed="x", construction=construction, independence=16
-        )
-    )
-    refuses_or_works(
-        lambda: al.SparseJL(
-            input_dim=10, sketch_dim=12, sparsity=3, seed="x", construction="block", independence=t
-        )
-    )
+    known = {"input_dim": 10, "sketch_dim": 12, "sparsity": 3, "seed": "x", "independence": 16}
+    for junk in (
+        {"input_dim": d},
+        {"sketch_dim": k, "sparsity": 1},
+        {"sparsity": s},
+        {"seed": seed},
+        {"construction": construction},
+        {"independence": t},
+    ):
+        refuses_or_works(lambda junk=junk: al.SparseJL(**{**known, **junk}))
 
 
 @given(JUNK, JUNK, JUNK, JUNK)
@@ -106,56 +86,25 @@ def test_registry_refuses_junk(name, parameters):
     refuses_or_works(lambda: build_transform("SparseJL", parameters))
 
 
+def sparse_jl(**changes):
+    return al.SparseJL(**{"input_dim": 10, "sketch_dim": 64, "seed": "x", **changes})
+
+
 @pytest.mark.parametrize(
     ("build", "says"),
     [
-        (
-            lambda: al.SparseJL(input_dim=10, sketch_dim=64, sparsity=7, seed="x"),
-            "sparsity must divide sketch_dim, got sparsity=7, sketch_dim=64",
-        ),
-        (
-            lambda: al.SparseJL(input_dim=10, sketch_dim=0, sparsity=1, seed="x"),
-            "sketch_dim must be an integer from 1",
-        ),
-        (
-            lambda: al.SparseJL(input_dim=0, sketch_dim=4, sparsity=1, seed="x"),
-            "input_dim must be an integer from 1",
-        ),
-        (lambda: al.SparseJL(input_dim=-3, sketch_dim=4, sparsity=1, seed="x"), "got -3"),
-        (
-            lambda: al.SparseJL(input_dim=10, sketch_dim=4, sparsity=5, seed="x"),
-            "sparsity must be an integer from 1 to 4",
-        ),
-        (
-            lambda: al.SparseJL(input_dim=10, sketch_dim=4, sparsity=1, seed=7),
-            "seed must be a string, got 7; try seed='7'",
-        ),
-        (lambda: al.SparseJL(input_dim=10, sketch_dim=4, sparsity=1, seed=""), "1 to 256 bytes"),
-        (lambda: al.SparseJL(input_dim=10, sketch_dim=4, sparsity=1, seed="\ud800"), "lone surrogate"),
-        (
-            lambda: al.SparseJL(input_dim=10, sketch_dim=4, sparsity=1, seed="\u0378"),
-            "characters assigned in Unicode",
-        ),
-        (
-            lambda: al.SparseJL(input_dim=10, sketch_dim=4, sparsity=1, seed="x", construction="blocks"),
-            "must be one of 'block', 'graph', 'balanced'",
-        ),
-        (lambda: al.SparseJL(sketch_dim=4, sparsity=1, seed="x", construction="balanced"), "fixed input_dim"),
-        (
-            lambda: al.SparseJL(input_dim=10, sketch_dim=4, sparsity=1, seed="x", independence=3),
-            "independence must be an integer from 4",
-        ),
-        (lambda: al.HadamardJL(input_dim=10, sketch_dim=17, seed="x"), "at most 16"),
-        (
-            lambda: al.FastJL(input_dim=10, sketch_dim=4, seed="x", density=math.nan),
-            "density must be a number above 0 and at most 1",
-        ),
-        (lambda: al.SparseJL(sketch_dim=4, seed="x").matrix(), "open vocabulary"),
-        (lambda: al.SparseJL(sketch_dim=4, seed="x").apply([[1]]), "items must name"),
-        (
-            lambda: al.SparseJL(input_dim=1, sketch_dim=4, seed="x").apply([[1]], items=["a"]),
-            "items must be left out",
-        ),
+        (lambda: sparse_jl(sparsity=7), "sparsity"),
+        (lambda: sparse_jl(input_dim=-3), "input_dim"),
+        (lambda: sparse_jl(seed=7), "try seed='7'"),
+        (lambda: sparse_jl(seed="\ud800"), "lone surrogate"),
+        (lambda: sparse_jl(seed="\u0378"), "characters assigned"),
+        (lambda: sparse_jl(input_dim=None, construction="balanced"), "fixed input_dim"),
+        (lambda: sparse_jl(independence=3), "independence"),
+        (lambda: al.HadamardJL(input_dim=10, sketch_dim=17, seed="x"), "sketch_dim must be at most 16"),
+        (lambda: al.FastJL(input_dim=10, sketch_dim=4, seed="x", density=math.nan), "density"),
+        (lambda: sparse_jl(input_dim=None).matrix(), "open vocabulary"),
+        (lambda: sparse_jl(input_dim=None).apply([[1]]), "items must name"),
+        (lambda: sparse_jl(input_dim=1).apply([[1]], items=["a"]), "items must be left out"),
     ],
 )
 def test_bad_parameters_say_what_to_do(build, says):
@@ -169,11 +118,8 @@ def test_bad_parameters_say_what_to_do(build, says):
     ("X", "says"),
     [
         ([[0.5, 1.0, 2.0]], "X must hold integers, got float64"),
-        ([[math.nan, 1.0, 2.0]], "X must hold integers"),
         ([1, 2, 3], "2 dimensions"),
         ([[1, 2]], "3 columns"),
-        ([[1 + 2j, 0, 0]], "complex"),
-        (np.array([["a", "b", "c"]]), "X must hold integers"),
         (sparse.csr_array(np.array([[0.5, 0, 0]])), "X must hold integers"),
     ],
 )
@@ -302,11 +248,9 @@ def test_numpy_strings_become_plain_ones():
     "build",
     [
         lambda: al.SparseJL(input_dim=10, sketch_dim=10**5000, seed="x"),
-        lambda: al.SparseJL(input_dim=10, sketch_dim=4, seed=10**5000),
         lambda: al.FastJL(input_dim=10, sketch_dim=4, seed="x", density=np.timedelta64(1)),
-        lambda: al.SparseJL(input_dim=2**40, sketch_dim=4, seed="x", construction="balanced"),
         lambda: al.HadamardJL(input_dim=2**40, sketch_dim=4, seed="x"),
-        lambda: al.FastJL(input_dim=2**40, sketch_dim=4, seed="x"),
+        lambda: al.SparseJL(input_dim=2**40, sketch_dim=4, seed="x", construction="balanced"),
     ],
 )
 def test_absurd_numbers_get_a_clear_line(build):
@@ -326,24 +270,15 @@ def test_an_open_vocabulary_of_nothing():
     ("items", "says"),
     [
         (["a", 1], "all strings or all integers"),
-        ([1.5], "all strings or all integers"),
-        ([True], "all strings or all integers"),
         ("abc", "got str"),
-        (b"abc", "got bytes"),
-        (bytearray(b"abc"), "got bytearray"),
         (np.array("abc"), "0 dimensions"),
-        (np.array(3), "0 dimensions"),
-        (np.array([1], dtype="datetime64[ns]"), "datetime64"),
         (np.array([1], dtype="timedelta64[ns]"), "timedelta64"),
-        ([np.timedelta64(5, "ns")], "all strings or all integers"),
         (np.ma.array([1, 2], mask=[0, 1]), "MaskedArray"),
-        (np.array([1.5]), "float64"),
         ({1, 2}, "got set"),
         ([2**63], "fit int64"),
         (np.array([2**64 - 1], dtype=np.uint64), "fit int64"),
         (["secret\ud800"], "lone surrogate"),
         (["secret\u0378"], "characters assigned"),
-        ([None], "all strings or all integers"),
         (np.array([["a"]]), "2 dimensions"),
     ],
 )
@@ -353,12 +288,6 @@ def test_bad_items_say_what_to_do_and_stay_private(items, says):
     one_clear_line(caught.value)
     assert says in str(caught.value)
     assert "secret" not in str(caught.value)
-
-
-def test_column_numbers_out_of_range_are_refused():
-    for bad in ([-1], [3], [[0]], ["a"], [0.0]):
-        with pytest.raises(al.InputError):
-            al.SparseJL(input_dim=3, sketch_dim=4, seed="x").columns(bad)
 
 
 def test_cards_are_for_people():
