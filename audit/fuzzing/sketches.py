@@ -52,7 +52,7 @@ def _files() -> list[bytes]:
     for sketches in _sketches():
         sketches.save(folder() / "seed.parquet")
         made.append((folder() / "seed.parquet").read_bytes())
-    return made + [path.read_bytes() for path in sorted(GOLDEN.glob("sketches-v3*.parquet"))]
+    return made + [path.read_bytes() for path in sorted(GOLDEN.glob("sketches-v4*.parquet"))]
 
 
 def _read(data: bytes) -> str:

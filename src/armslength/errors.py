@@ -1,6 +1,16 @@
 """Every error that armslength raises on purpose. A message is one line: what must hold, what came, what to do."""
 
 
+def unsupported(what: str, found: int, supported: int) -> str:
+    """Why a file of another version of a format is refused, and what to do."""
+    if found > supported:
+        return f"{what} has version {found} of its format, which is newer than version {supported}: update armslength"
+    return (
+        f"{what} has version {found} of its format, which armslength 0.2 or older wrote and which was never published; "
+        f"this armslength reads version {supported}: make it again"
+    )
+
+
 def printable(text: str) -> str:
     """A text from elsewhere, the name of a file for example, as it can be shown: on one line, its odd characters escaped."""
     if text.isprintable():

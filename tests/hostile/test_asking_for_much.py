@@ -164,12 +164,12 @@ def test_verify_says_that_such_a_file_fails(hostile, computing_fails):
 @pytest.mark.parametrize(
     "command",
     [
-        "inspect s.parquet",
-        "inspect .",
+        "show s.parquet",
+        "show .",
         "verify s.parquet",
         "verify s.parquet --protocol p.json",
-        "card s.parquet",
-        "card p.json",
+        "show --card s.parquet",
+        "show --card p.json",
         "compare s.parquet",
         "report s.parquet -o r.html",
         "nearest s.parquet",
@@ -177,14 +177,13 @@ def test_verify_says_that_such_a_file_fails(hostile, computing_fails):
         "outliers s.parquet",
         "alike s.parquet --left a --right b --within 1",
         "drift s.parquet s.parquet",
-        "sum s.parquet -o sum.parquet --label all",
-        "protocol show p.json",
+        "show p.json",
         "release events.csv --protocol p.json --person person --item item --label a --no-ledger -o o.parquet",
     ],
 )
 def test_no_command_does_what_such_a_file_asks_for(command, hostile, computing_fails):
     computing_fails()
-    if command == "inspect .":
+    if command == "show .":
         for name in ("p.json", "events.csv"):
             (hostile / name).unlink()
     result = CliRunner().invoke(main, command.split())

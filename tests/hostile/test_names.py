@@ -105,7 +105,7 @@ def test_names_of_files_do_not_act_on_a_terminal(form, whole_folder, tmp_path):
     name = "a\n\x1b[31m\x9b2J\u202eb.parquet"
     path = tmp_path / name
     release_to(al.NO_LEDGER).save(path)
-    result = CliRunner().invoke(main, ["inspect", str(tmp_path if whole_folder else path), "--format", form])
+    result = CliRunner().invoke(main, ["show", str(tmp_path if whole_folder else path), "--format", form])
     assert result.exit_code == 0
     assert all(line.isprintable() for line in result.output.split("\n"))
     if form == "json":

@@ -88,7 +88,7 @@ def test_no_protocol_holds_such_text(place, text, tmp_path):
         al.Protocol.load(path)
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 1000
-    for command in (["protocol", "show"], ["card"]):
+    for command in (["show"], ["show", "--card"]):
         result = CliRunner().invoke(main, [*command, str(path)])
         assert result.exit_code == 5
         assert all(line.isprintable() for line in result.output.split("\n"))

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from armslength.errors import CorruptFileError, ParameterError, UnsupportedVersionError
+from armslength.errors import CorruptFileError, ParameterError, UnsupportedVersionError, unsupported
 from armslength.files import atomic_write
 from armslength.ledger.budgets import Budget, checked_span, parse_time
 from armslength.ledger.entry import COLUMNS, Entry, checked_population
@@ -313,7 +313,7 @@ def _check_ledger(connection: sqlite3.Connection, where: str) -> None:
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     if version != SCHEMA_VERSION:
         raise UnsupportedVersionError(
-            f"the ledger must have version {SCHEMA_VERSION}, got {version}: {where}; use the armslength that wrote it"
+            f"{unsupported(f'the ledger {where}', version, SCHEMA_VERSION)}, and count what the old one says as spent"
         )
     # A trigger that deletes each new line, or a view in place of a table, would allow a release without a line.
     if frozenset(connection.execute(_SCHEMA)) != _own_schema():

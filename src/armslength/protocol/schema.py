@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from armslength.checks import one_of, short_repr
-from armslength.errors import CorruptFileError, UnsupportedVersionError
+from armslength.errors import CorruptFileError, UnsupportedVersionError, unsupported
 from armslength.files import canonical_json
 from armslength.transforms.dense_jl import GaussianJL, SignJL
 from armslength.transforms.hadamard_jl import FastJL, HadamardJL
@@ -14,9 +14,9 @@ from armslength.transforms.sparse_jl import SparseJL
 from armslength.transforms.transform import Transform
 
 FORMAT = "armslength protocol"
-VERSION = 1
+VERSION = 2
 
-# Every field of version 1 beside "format", "version", "transform" and "derived", in its order.
+# Every field beside "format", "version", "transform" and "derived", in its order.
 _PRIVACY = ("epsilon", "delta", "noise", "radius", "resolution", "relation", "contribution", "unit")
 _DATA = ("noise_site", "on_grid", "changed_entries", "value_range", "total_share")
 FIELDS = (*_PRIVACY, "count", "one_group", *_DATA, "items", "vocabulary")
@@ -88,9 +88,7 @@ def check_document(document: Any) -> None:
     if type(version) is not int:
         raise CorruptFileError(f"version of a protocol must be a whole number, got {short_repr(version)}")
     if version != VERSION:
-        raise UnsupportedVersionError(
-            f"version of a protocol must be {VERSION}, got {version}; use the armslength that wrote it"
-        )
+        raise UnsupportedVersionError(unsupported("a protocol", version, VERSION))
     expected = {"format", "version", "transform", "derived", *FIELDS}
     unknown, missing = sorted(set(document) - expected - set(OPTIONAL)), sorted(expected - set(document))
     if unknown or missing:

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from armslength.checks import LONGEST_LABEL, SHOWABLE, is_showable
-from armslength.errors import CorruptFileError, UnsupportedVersionError
+from armslength.errors import CorruptFileError, UnsupportedVersionError, unsupported
 from armslength.files import atomic_write, canonical_json, read_json
 from armslength.protocol.margins import Margins
 from armslength.protocol.protocol import LARGEST_PROTOCOL_FILE, Protocol, protocols_of
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from armslength.sketches.sketches import Sketches
 
 FORMAT = "armslength sketches"
-VERSION = 3
+VERSION = 4
 KEY, DIGEST_KEY = b"armslength", b"armslength digests"
 _TERM = {"id": pa.binary(16), "coefficient": pa.float64(), "protocol": pa.int32()}
 _TERM_TYPE = pa.struct([pa.field(name, kind, nullable=False) for name, kind in _TERM.items()])
@@ -158,9 +158,7 @@ def read_header(text: bytes, path: str, known: Transform | None = None) -> FileH
     if type(version) is not int:
         raise DamagedFileError("must have a version that is a whole number, got something else")
     if version != VERSION:
-        raise UnsupportedVersionError(
-            f"{path} must have version {VERSION} of the format, got another; use the armslength that wrote it"
-        )
+        raise UnsupportedVersionError(unsupported(path, version, VERSION))
     documents = metadata.get("protocols")
     if not isinstance(documents, list) or not 1 <= len(documents) <= _MOST_PROTOCOLS:
         raise DamagedFileError(f"must have 1 to {_MOST_PROTOCOLS} protocols, got others")

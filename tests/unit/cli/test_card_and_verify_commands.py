@@ -1,4 +1,4 @@
-"""`armslength card`, `armslength verify`, and what `armslength inspect` flags."""
+"""`armslength show`, its cards, and `armslength verify`."""
 
 import json
 
@@ -34,29 +34,29 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("folder")
 def test_a_card_in_words():
     for file in ("s.parquet", "protocol.json"):
-        done = run("card", file)
+        done = run("show", "--card", file)
         assert done.exit_code == 0
         assert done.output.startswith(
             "RELEASE CARD\n\nWho is protected\n  The guarantee is about adding or removing one patient"
         )
         assert max(map(len, done.output.splitlines())) <= 102
     # of a protocol nobody knows yet what will be released
-    assert run("card", "s.parquet").output != run("card", "protocol.json").output
+    assert run("show", "--card", "s.parquet").output != run("show", "--card", "protocol.json").output
 
 
 @pytest.mark.usefixtures("folder")
 def test_a_card_as_markdown_and_json(folder):
-    done = run("card", "s.parquet", "--format", "markdown")
+    done = run("show", "--card", "s.parquet", "--format", "markdown")
     assert done.output.startswith("# Release card\n\n## Who is protected\n\n")
-    assert run("card", "s.parquet", "--format", "json", "-o", "card.json").exit_code == 0
-    card = json.loads((folder / "card.json").read_text(encoding="utf-8"))
+    assert run("show", "--card", "s.parquet", "--format", "json", "-o", "card.json").exit_code == 0
+    (card,) = json.loads((folder / "card.json").read_text(encoding="utf-8"))
     assert card["releases"][0]["protocol"] == PROTOCOL.fingerprint
     assert card["releases"][0]["page"]["Who is protected"]
-    again = run("card", "s.parquet", "-o", "card.json")
+    again = run("show", "--card", "s.parquet", "-o", "card.json")
     assert again.exit_code == 2
     assert "card.json" in again.output
     assert "--overwrite" in again.output
-    assert run("card", "s.parquet", "-o", "s.parquet", "--overwrite").exit_code == 2
+    assert run("show", "--card", "s.parquet", "-o", "s.parquet", "--overwrite").exit_code == 2
 
 
 @pytest.mark.usefixtures("folder")
@@ -65,10 +65,10 @@ def test_a_card_of_several_protocols_and_one_in_the_clear():
     al.concat([al.load("s.parquet"), other.release(X, labels=["a", "b"], ledger=al.NO_LEDGER)]).save(
         "both.parquet"
     )
-    done = run("card", "both.parquet")
+    done = run("show", "--card", "both.parquet")
     assert "RELEASE 1 OF 2" in done.output
     assert "RELEASE 2 OF 2" in done.output
-    assert "NOT PRIVATE" in run("card", "clear.parquet").output
+    assert "NOT PRIVATE" in run("show", "--card", "clear.parquet").output
 
 
 @pytest.mark.usefixtures("folder")
@@ -95,13 +95,13 @@ def test_verify_ends_with_5_if_anything_fails():
 
 @pytest.mark.usefixtures("folder")
 def test_inspect_flags_what_is_implausible():
-    assert "IMPLAUSIBLE" not in run("inspect", "s.parquet").output
-    done = run("inspect", "zeros.parquet")
+    assert "IMPLAUSIBLE" not in run("show", "s.parquet").output
+    done = run("show", "zeros.parquet")
     assert done.exit_code == 0
     assert "IMPLAUSIBLE: north: less noise than declared" in done.output
-    (listed,) = json.loads(run("inspect", "zeros.parquet", "--format", "json").stdout)
+    (listed,) = json.loads(run("show", "zeros.parquet", "--format", "json").stdout)
     assert all(row["implausible"].startswith("less noise") for row in listed["rows"])
-    (listed,) = json.loads(run("inspect", "s.parquet", "--format", "json").stdout)
+    (listed,) = json.loads(run("show", "s.parquet", "--format", "json").stdout)
     assert [row["implausible"] for row in listed["rows"]] == ["", ""]
 
 
@@ -111,19 +111,19 @@ def test_margins_in_every_command(tmp_path, monkeypatch):
     rows = rows_with_margins(protocol, [[10, 20, 30, 45], [0, 5, 900, 901]], ["north", "south"])
     rows.save("s.parquet")
     people = rows.margins[:, -1].tolist()
-    shown = run("inspect", "s.parquet").output
+    shown = run("show", "s.parquet").output
     assert "with margins" in shown
     assert all(str(number) in shown for number in ("people", *people))
     (injuries,) = [each.split()[1:] for each in shown.splitlines() if each.startswith("Injuries")]
     assert injuries == [str(number) for number in rows.margins[:, 1].tolist()]
     assert f"±{2 * protocol.margin_law.second_moment**0.5:.0f}" in shown
-    (listed,) = json.loads(run("inspect", "s.parquet", "--format", "json").output)
+    (listed,) = json.loads(run("show", "s.parquet", "--format", "json").output)
     assert [row["people"] for row in listed["rows"]] == people
     assert listed["margins"] == dict(zip(rows.margin_names, rows.margins.T.tolist(), strict=False))
-    assert "with margins" in run("inspect", ".").output
+    assert "with margins" in run("show", ".").output
     protocol.save("protocol.json")
     for file in ("s.parquet", "protocol.json"):
-        assert "What the margins tell" in run("card", file).output
+        assert "What the margins tell" in run("show", "--card", file).output
     done = run("verify", "s.parquet", "--protocol", "protocol.json")
     assert done.exit_code == 0
     assert "margins:" in done.output
@@ -131,5 +131,5 @@ def test_margins_in_every_command(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("folder")
 def test_files_without_margins_do_not_speak_of_them():
-    for command in (("inspect", "s.parquet"), ("card", "s.parquet"), ("verify", "s.parquet")):
+    for command in (("show", "s.parquet"), ("show", "--card", "s.parquet"), ("verify", "s.parquet")):
         assert "margins" not in run(*command).output

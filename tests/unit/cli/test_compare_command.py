@@ -62,7 +62,7 @@ def test_csv_holds_no_formula(tmp_path):
     rows = list(csv.DictReader(io.StringIO(compared)))
     assert {row["left"] for row in rows} | {row["right"] for row in rows} == set(expected)
     assert any(float(row["lower"]) < 0 for row in rows)  # negative numbers stay numbers
-    listed = CliRunner().invoke(main, ["inspect", str(tmp_path / "s.parquet"), "--format", "csv"]).stdout
+    listed = CliRunner().invoke(main, ["show", str(tmp_path / "s.parquet"), "--format", "csv"]).stdout
     assert [row["label"] for row in csv.DictReader(io.StringIO(listed))] == expected
 
 

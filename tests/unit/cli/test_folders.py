@@ -47,7 +47,7 @@ def test_every_command_that_reads_sketch_files_takes_a_folder(folder, tmp_path):
         ["outliers"],
         ["alike", "--left", "north", "--right", "west", "--within", 100],
         ["verify", "--format", "json"],
-        ["inspect", "--format", "csv"],
+        ["show", "--format", "csv"],
         ["cluster", "--cut", 2],
         ["nearest", "--count", 1],
     ):
@@ -59,13 +59,9 @@ def test_every_command_that_reads_sketch_files_takes_a_folder(folder, tmp_path):
     from_folder = page.read_text(encoding="utf-8")
     assert run("report", *files_of(folder), "-o", page).exit_code == 0
     assert page.read_text(encoding="utf-8") == from_folder
-    assert run("card", folder, "--format", "json", "-o", card).exit_code == 0
-    assert json.loads(card.read_text(encoding="utf-8"))["in_clear"] is False
+    assert run("show", "--card", folder, "--format", "json", "-o", card).exit_code == 0
+    assert [each["in_clear"] for each in json.loads(card.read_text(encoding="utf-8"))] == [False] * len(PARTS)
     assert run("drift", folder, folder).exit_code == 0
-    assert run("sum", folder, "--label", "all", "-o", tmp_path / "sum.parquet").exit_code == 0
-    assert al.load(tmp_path / "sum.parquet").labels == ("all",)
-    refused = run("sum", folder, "--label", "all", "--overwrite", "-o", files_of(folder)[0])
-    assert refused.exit_code == 2
     assert al.load(folder).labels == tuple(label for labels in PARTS.values() for label in labels)
 
 
@@ -120,19 +116,19 @@ def test_nearest_searches_a_folder(folder):
     assert len(json.loads(one.stdout)) == 3
 
 
-def test_inspect_shows_names_on_one_line(folder):
+def test_show_has_names_on_one_line(folder):
     odd = files_of(folder)[1].rename(folder / "part\n-1\x1b.parquet")
     for arguments in ([folder], [odd]):
-        shown = run("inspect", *arguments).output
+        shown = run("show", *arguments).output
         assert r"part\n-1\x1b.parquet" in shown
         assert all(line.isprintable() for line in shown.splitlines())
-    document = json.loads(run("inspect", folder, "--format", "json").output)
+    document = json.loads(run("show", folder, "--format", "json").output)
     assert str(odd) in [file["file"] for file in document]
 
 
 def test_a_folder_with_another_file(folder):
     (folder / "notes.txt").write_text("hello")
-    for verb in ("compare", "nearest", "inspect", "outliers"):
+    for verb in ("compare", "nearest", "show", "outliers"):
         refused = run(verb, folder)
         assert refused.exit_code == 5
         assert "notes.txt must be a sketch file of armslength" in refused.output

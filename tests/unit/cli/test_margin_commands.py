@@ -51,14 +51,14 @@ def test_a_file_of_item_groups(file):
     assert protocol.margins.names == ("Heart", "Injuries", "(other)")
     assert ("--margins items.csv" in shown) is (file == "items.csv")
     assert (protocol.margin_share * 5, protocol.margin_contribution) == (1, 2)
-    again = run("protocol", "show", "protocol.json")
+    again = run("show", "protocol.json")
     for text in (" ".join(output.split()) for output in (shown, again.output)):
         assert "margins: 3 item groups" in text
         assert (
             "Of ε, 0.2 is spent on margins, with discrete Laplace noise of scale 15:" in text
         )  # (2 + 1)/0.2
         assert "at most 2 item groups of each person count" in text
-    as_json = json.loads(run("protocol", "show", "protocol.json", "--format", "json").output)
+    (as_json,) = json.loads(run("show", "protocol.json", "--format", "json").output)
     assert as_json["margins"] == protocol.margins.document()
 
 
