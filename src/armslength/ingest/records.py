@@ -22,7 +22,7 @@ from armslength.protocol.record import (
     prefix,
 )
 
-_TIMES = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
+_TIMES = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS")  # in UTC
 _DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?"
 _PERIODS = {
     "year": "left(CAST({0} AS VARCHAR), 4)",
@@ -106,8 +106,6 @@ def _date(column: str, column_type: str, role: str) -> str:
     """A date; of times, the day in UTC, and of text in ISO's form, the day that is written."""
     if column_type in ("DATE", NULL_TYPE, *_TIMES):
         return f"TRY_CAST({column} AS DATE)"
-    if column_type == "TIMESTAMP WITH TIME ZONE":
-        return f"CAST(make_timestamp(epoch_us({column})) AS DATE)"
     if column_type == "JSON":
         column = f"CASE WHEN json_type({column}) = 'VARCHAR' THEN {column} ->> '$' END"
     elif column_type.startswith("ENUM"):
@@ -125,7 +123,7 @@ def _category(column: str, column_type: str, role: str) -> str:
     if column_type == "JSON":
         kinds = "('VARCHAR', 'BOOLEAN', 'BIGINT', 'UBIGINT', 'HUGEINT', 'DOUBLE')"
         name = f"CASE WHEN json_type({column}) IN {kinds} THEN {column} ->> '$' END"
-    elif column_type in REAL or column_type.startswith("DECIMAL"):
+    elif column_type in REAL or (column_type.startswith("DECIMAL") and not is_whole(column_type)):
         number = f"CAST({column} AS DOUBLE)" if column_type.startswith("DECIMAL") else column
         name = f"CASE WHEN {number} = 0 THEN '0' WHEN isfinite({number}) THEN CAST({number} AS VARCHAR) END"
     elif (

@@ -76,6 +76,8 @@ class Misfit:
 
 def misfits(sources: Sequence[Source]) -> list[Misfit]:
     """The sources whose settings differ from those of most rows. What cannot be compared is named by what keeps it from that alone."""
+    if not sources:
+        return []
     spaces = [source.protocols[0].space for source in sources]
     space = _usual((space, source, 1) for space, source in zip(spaces, sources, strict=True))
     usual: Protocol = _usual(

@@ -88,7 +88,7 @@ def test_the_same_person_under_different_types_is_one_person(tmp_path):
         ({"what": pa.array([True])}, "item must be of the protocol's type"),
         ({"what": pa.array([b"x"])}, "item must be of the protocol's type"),
         ({"who": pa.array([["a"]])}, "person must be a column of text or numbers"),
-        ({"who": pa.array([1], pa.float16())}, "columns of text or numbers, got a type"),
+        ({"who": pa.array([1], pa.float16())}, "person must be a column of text or numbers"),
         ({"amount": pa.array([True])}, "weight must be a column of numbers"),
     ],
 )
@@ -276,7 +276,7 @@ def test_a_line_of_json_that_is_too_long_is_left_out(tmp_path, monkeypatch):
 
 def test_typed_json_is_refused_by_its_type():
     column = pa.ExtensionArray.from_storage(pa.json_(), pa.array(['"a"', "b"]))
-    with pytest.raises(al.InputError, match="person must be a column of text or numbers, got JSON"):
+    with pytest.raises(al.InputError, match="person must be a column of text or numbers, got json"):
         integers(pa.table({"who": column, "what": ["x", "y"]}), open_protocol())
 
 

@@ -225,6 +225,11 @@ def test_noise_on_the_input_does_not_mix_with_noise_on_the_output():
         al.squared_distances(inside, outside)
 
 
+def test_rows_without_noise_have_no_settings_that_could_differ(sketches):
+    clear = al.sketch_in_clear(sketches.protocol, X)
+    assert clear.misfits == al.concat([clear, sketches]).misfits == []
+
+
 def test_released_values_cannot_be_written_to(sketches):
     with pytest.raises(ValueError, match="read-only"):
         sketches.values[0, 0] = 1
