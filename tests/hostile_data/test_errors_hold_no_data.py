@@ -66,7 +66,7 @@ def test_the_search_finds_a_canary(spelled):
             lambda: al.InputError(f"got {REAL}"),
             lambda: FIXED.release([[REAL] * 3], ledger=al.NO_LEDGER),
         ),
-        ("ingest.event_columns.type_name", str, lambda: table(STRINGS, _STRUCTS)),
+        ("ingest.batches.type_name", str, lambda: table(STRINGS, _STRUCTS)),
         ("ingest.relations._letters", lambda _: "", lambda: table(STRINGS, pa.table({TEXT: ["a"]}))),
         ("sklearn._HARMLESS", "", lambda: SparseJLTransformer(2).fit([[TEXT]])),
     ],
