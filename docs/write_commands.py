@@ -122,7 +122,7 @@ def _paragraphs(epilog: str) -> Iterator[str]:
 
 def _exit_codes(epilog: str) -> str:
     """The codes that the main help lists, as a table."""
-    codes = re.findall(r"(\d) ([^,.]+)", " ".join(epilog.split()))
+    codes = re.findall(r"(\d+) ([^,.]+)", " ".join(epilog.split()))
     lines = [f"| {code} | {meaning} |" for code, meaning in codes]
     return "\n".join(["| code | meaning |", "|---|---|", *lines])
 

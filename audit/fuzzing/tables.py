@@ -24,7 +24,8 @@ from armslength.ingest.contributions import KEY_BYTES
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.ingest.parquet_texts import ParquetTexts
-from armslength.ingest.relations import check_names, keys_of_first_object, own_names, relations_of
+from armslength.ingest.partitions import memory_bytes
+from armslength.ingest.relations import Parser, check_names, keys_of_first_object, own_names, relations_of
 from armslength.ingest.sources import event_files
 from armslength.ingest.text_files import BytesRead
 from audit.fuzzing.mutate import Mutator, change_bytes, change_json, change_parquet
@@ -163,7 +164,8 @@ class _JobOfEngine(TableJob):
         read = BytesRead()
         with engine._our_errors(problems):
             files = event_files(self.source)
-            relations = relations_of(_connection(), self.source, files, self.columns, problems, read)
+            parser = Parser(memory_bytes(self.memory), self.threads)
+            relations = relations_of(_connection(), self.source, files, self.columns, problems, read, parser)
         selects = [engine._select(each, self.protocol, by_number=False) for each in relations]
         yield engine.EventTable(_connection(), selects, problems, read)
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from armslength.errors import IncompatibleSketchesError as IncompatibleSketchesError
     from armslength.errors import InputError as InputError
     from armslength.errors import NotResolvableError as NotResolvableError
+    from armslength.errors import OutOfMemoryError as OutOfMemoryError
     from armslength.errors import ParameterError as ParameterError
     from armslength.errors import UnsupportedVersionError as UnsupportedVersionError
     from armslength.estimates.distances import cosines as cosines

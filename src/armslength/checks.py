@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from armslength.errors import ParameterError
+from armslength.spelling import MOST_MARKS, has_too_many_marks
 
 LONGEST_LABEL = 1024  # bytes
 _LONGEST_LINE = 1000
+SHOWABLE = f"printable, 1 to {LONGEST_LABEL} bytes each, with at most {MOST_MARKS} combining marks in a row"
 _ADDRESS = re.compile(r"(s3[an]?|gcs|gs|az|abfss?|wasbs?|hdfs|dbfs|https?|s?ftp|file)://", re.IGNORECASE)
 
 
@@ -49,7 +51,19 @@ def one_line(name: str, value: Any) -> str:
     if not isinstance(value, str) or len(value) > _LONGEST_LINE or not value.isprintable():
         rule = f"{name} must be one line of at most {_LONGEST_LINE} characters"
         raise ParameterError(f"{rule}, got {short_repr(value)}")
+    if has_too_many_marks(value):
+        raise ParameterError(f"{name} must have at most {MOST_MARKS} combining marks in a row, got more")
     return value
+
+
+def is_showable(text: str, longest: int = LONGEST_LABEL) -> bool:
+    """Whether a text from elsewhere can be shown: 1 to `longest` bytes, printable, at most 30 combining marks in a row.
+
+    No control character reaches a terminal, no line break forges a line, and nothing turns the direction of the text around it.
+    """
+    if not 1 <= len(text) <= longest or not text.isprintable():
+        return False
+    return len(text.encode()) <= longest and not has_too_many_marks(text)
 
 
 def checked_labels(labels: Any, count: int) -> list[str] | None:
@@ -61,9 +75,8 @@ def checked_labels(labels: Any, count: int) -> list[str] | None:
         raise ParameterError(f"labels must be a list of strings, got {short_repr(labels)}")
     if len(names) != count:
         raise ParameterError(f"labels must name {count} rows, got {len(names)}")
-    sizes = [len(label.encode(errors="replace")) if label.isprintable() else 0 for label in names]
-    if not all(1 <= size <= LONGEST_LABEL for size in sizes):
-        raise ParameterError(f"labels must be printable, 1 to {LONGEST_LABEL} bytes each, got another")
+    if not all(map(is_showable, names)):
+        raise ParameterError(f"labels must be {SHOWABLE}, got another")
     if len(set(names)) != len(names):
         raise ParameterError("labels must differ from each other, got duplicates")
     return names

@@ -45,6 +45,10 @@ class InputError(ArmslengthError, ValueError):
     """Data or items have the wrong form. The message never shows a value of the data."""
 
 
+class OutOfMemoryError(ArmslengthError, MemoryError):
+    """The memory that was allowed, or that this machine has, is too little."""
+
+
 class IncompatibleSketchesError(ArmslengthError):
     """Sketches that do not share a space cannot be compared or added."""
 

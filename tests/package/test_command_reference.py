@@ -1,6 +1,7 @@
 """The page of all commands: what the commands say of themselves today, and nothing else."""
 
 import runpy
+import signal
 from pathlib import Path
 
 import click
@@ -31,6 +32,12 @@ def test_page_is_up_to_date():
     assert WRITER["page"]() == TEXT, (
         "docs/reference/commands.md is out of date: run python docs/write_commands.py"
     )
+
+
+def test_the_page_has_the_exit_codes_of_the_commands():
+    table = TEXT.partition("\n## Exit codes\n")[2].partition("\n## ")[0]
+    listed = [int(line.split("|")[1]) for line in table.splitlines() if line[2:3].isdigit()]
+    assert listed == [*range(8), 128 + signal.SIGINT]
 
 
 def test_page_does_not_depend_on_the_terminal(monkeypatch):

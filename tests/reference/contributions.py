@@ -6,7 +6,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from reference.spec import item_number
+from reference.spec import item_number, longest_run_of_marks
 
 # White_Space of Unicode; str.strip() would take the separators U+001C to U+001F, too
 WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
@@ -83,6 +83,8 @@ def canonical_person(spelled: Person) -> str:
         spelled = int(spelled) if spelled.is_integer() and abs(spelled) <= 2**53 else None
     if spelled is None:
         return ""
+    if longest_run_of_marks(str(spelled)) > 30:
+        return ""
     text = unicodedata.normalize("NFC", str(spelled)).strip(WHITE_SPACE)
     is_whole = re.fullmatch(r"(-?[0-9]+)\.0*", text)
     if is_whole is None:
@@ -99,6 +101,8 @@ def persons_events(
     for spelled, group, item, amount in events:
         person = canonical_person(spelled)
         if person and group is not None and group in groups and item is not None and item != "" and amount:
+            if isinstance(item, str) and longest_run_of_marks(item) > 30:
+                continue
             form = unicodedata.normalize("NFC", item) if isinstance(item, str) else item
             of_person[person].append((group, form, amount))
     return dict(of_person)

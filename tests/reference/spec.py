@@ -7,7 +7,7 @@ import hashlib
 import unicodedata
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import count
+from itertools import count, groupby
 
 import mpmath
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -20,10 +20,18 @@ def lp(data: bytes) -> bytes:
     return len(data).to_bytes(8, "little") + data
 
 
+def longest_run_of_marks(text: str) -> int:
+    """Section 3: the longest run of characters with a combining class above 0 in the NFKD form."""
+    is_mark = (unicodedata.combining(letter) > 0 for letter in unicodedata.normalize("NFKD", text))
+    return max((len(list(run)) for marks, run in groupby(is_mark) if marks), default=0)
+
+
 def canonical_text(text: str) -> bytes:
-    """Section 3: UTF-8 of the NFC form; refuses unassigned code points and, in encode, lone surrogates."""
+    """Section 3: UTF-8 of the NFC form; refuses unassigned code points, long runs of marks and, in encode, lone surrogates."""
     if any(unicodedata.category(character) == "Cn" for character in text):
         raise ValueError("an unassigned code point")
+    if longest_run_of_marks(text) > 30:
+        raise ValueError("too many combining marks")
     return unicodedata.normalize("NFC", text).encode("utf-8")
 
 

@@ -89,6 +89,23 @@ def test_any_sharing_of_the_work_gives_the_integers_of_one_machine(data):
     assert same(gathered(job, rows), on_one_machine(TABLE, protocol, **known).sums(KEY))
 
 
+def test_text_with_too_many_marks_is_left_out_as_on_one_machine():
+    many, enough = "a" + "\u0301\u0316" * 100_000, "a" + "\u0301" * 30
+    rows = [("p0", "i1"), ("p0", many), ("p1", enough), (None, "i1")]
+    table = pa.table(
+        {
+            "who": [who for who, _ in rows],
+            "where": ["north"] * len(rows),
+            "what": [what for _, what in rows],
+            "amount": [1] * len(rows),
+        }
+    )
+    (sent,) = rows_from(job_of(), shared(table, [0] * 60))
+    sums = gathered(job_of(), sent)
+    assert same(sums, on_one_machine(table).sums(KEY))
+    assert sums.totals.tolist()[0] == 2
+
+
 def test_sums_that_are_too_many_to_hold_go_early(monkeypatch):
     monkeypatch.setattr(tasks, "_MOST_BUFFERED", 33)  # one group
     job = job_of(most_cells=1000)

@@ -1,5 +1,6 @@
 """In what do two parties differ? The share of people with an item of each item group, by the margins of a release."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from armslength.answers.pairs import FEWER, MORE, NOT_FOUND, by_evidence, checke
 from armslength.checks import number
 from armslength.errors import NotResolvableError, ParameterError, plural
 from armslength.estimates.prevalence import Limits, Prevalence, difference_limits
+from armslength.protocol.protocol import Protocol
 from armslength.results import LONGEST_LABEL, Column, Result, heading, line, sentences, shortened
 from armslength.sketches.sketches import Sketches
 
@@ -27,6 +29,7 @@ DOUBTFUL = 0.0005  # how often a side that has nobody may be taken for one that 
 _FIRST_HEADING = "people counted with an item in"
 _MOST_LINES = 20
 _MOST_NAMES = 3
+_COUNTED = ("margins", "contribution", "margin_contribution", "one_group")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -277,6 +280,22 @@ def _ranked(names: Sequence[str], a: Limits, b: Limits) -> dict[str, Any]:
     return {"item_groups": tuple(names[row] for row in order), **columns}
 
 
+def explainable(sketches: Sketches) -> NDArray[np.bool_]:
+    """For each row whether its margins count the same of each person as those of most rows that have some."""
+    meanings: dict[int, tuple[Any, ...]] = {}
+    for row in np.flatnonzero(sketches.with_margins).tolist():
+        counted = {_counted(protocol) for protocol, _ in sketches.noises.terms(row)}
+        if len(counted) == 1:
+            meanings[row] = counted.pop()
+    most = Counter(meanings.values()).most_common(1)
+    return np.array([bool(most) and meanings.get(row) == most[0][0] for row in range(len(sketches))])
+
+
+def _counted(protocol: Protocol) -> tuple[Any, ...]:
+    """What margins count of each person."""
+    return tuple(getattr(protocol, name) for name in _COUNTED)
+
+
 def check_margins(sides: Sequence[Sketches]) -> None:
     """Refuses sides of which different things are counted, and names the rows that were released without margins."""
     released = [
@@ -291,16 +310,15 @@ def check_margins(sides: Sequence[Sketches]) -> None:
             f"{_names(bare)} {'was' if len(bare) == 1 else 'were'} released without margins; leave out what has none, "
             "plan the next release with margins (armslength protocol new --margins), or ask about items of a list (--items FILE)"
         )
-    fields = ("margins", "contribution", "margin_contribution", "one_group")
-    different = [name for name in fields if len({getattr(protocol, name) for _, protocol in released}) > 1]
+    different = [name for name in _COUNTED if len({getattr(protocol, name) for _, protocol in released}) > 1]
     if different:
         raise ParameterError(
             f"a and b must count the same of each person, got different {', '.join(different)}"
         )
     if any(side.margins is None for side in sides):
         raise ParameterError(
-            "a and b must have their margins, got rows that lost them when they were joined with rows without margins, or with "
-            "others; load the files of a and b alone"
+            "a and b must have their margins, got rows that lost them when they were joined with more rows of other item groups; "
+            "load the files of a and b alone"
         )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import armslength as al
+from armslength.answers.explain import explainable
 from armslength.cli.explain import echo_against_others
 from armslength.cli.options import (
     BEYOND_CHANCE,
@@ -23,11 +24,12 @@ from armslength.cli.options import (
     choice,
     chosen_parties,
     flag,
+    in_memory_unless_folder,
     load_all,
     open_all,
+    open_sides,
     option,
     party_files,
-    rows_of,
 )
 from armslength.cli.output import as_csv, as_json, echo_notes, echo_result, finite, write_csv
 from armslength.errors import plural
@@ -186,16 +188,20 @@ def _echo_farthest(
     level: float,
 ) -> None:
     """In what the farthest pair differs, if its releases have margins; the level is for all pairs, among which it was chosen."""
+    farthest = f"Clearest difference of these: {pair[0]} and {pair[1]}, {distance}"
+    rows = sketches[pair]
+    if not explainable(rows).all():
+        if any(protocol.margins is not None for protocol in sketches.protocols):
+            click.echo(f"{farthest}; in what is not known: they do not have the same margins")
+        return
     try:
-        rows = rows_of(sketches, files, pair)
         reasons = ", ".join(al.explain(rows[0], rows[1], level=level).reasons())
         unsure = "in what is not sure for all pairs together; for these two alone"
         text = f"{pair[1]} has {reasons}" if reasons else unsure
     except al.NotResolvableError:
         text = "too few people to say in what"
-    except al.ArmslengthError:  # there are no margins, or two parties of one name
+    except al.ArmslengthError:  # they have a release in common, or are no sums of releases
         return
-    farthest = f"Clearest difference of these: {pair[0]} and {pair[1]}, {distance}"
     click.echo(f"{farthest}; {text}: armslength explain {shlex.join((*files, *pair))}")
 
 
@@ -229,11 +235,12 @@ def nearest(
 
     The search is exact: it compares every pair. All intervals of one query hold together with probability --level.
     """
-    queries = open_all(files, 1 if index else 2)
-    candidates: Any = open_all(index) if index else None
+    sides = open_sides(files, *([index] if index else []), at_least=1 if index else 2)
+    queries, *others = map(in_memory_unless_folder, sides, (files, index))
+    candidates: Any = others[0] if others else None
     if query is not None:
-        queries, others = _one_against_others(queries, query)
-        candidates = others if candidates is None else candidates
+        queries, rest = _one_against_others(queries, query)
+        candidates = rest if candidates is None else candidates
     if not isinstance(queries, al.Sketches):
         queries = queries.to_sketches()
     result = al.nearest(queries, candidates, show_progress=True, **options)
@@ -337,7 +344,7 @@ Otherwise it is "undecided". A wrong answer has probability at most 1 − --leve
 @answer_options
 def alike(files: tuple[str, ...], left: str, right: str, output_format: str, **options: Any) -> None:
     """Decide whether two parties are alike, different, or undecided, with a known error rate."""
-    sketches = load_all(files)
+    sketches = load_all(files, len({left, right}), [left, right])
     answer = al.alike(sketches[left], sketches[right], **options)
     echo_result(answer, output_format, answer.note)
 
@@ -387,7 +394,8 @@ def drift(before: str, after: str, output_format: str, **options: Any) -> None:
 
     The second release cost its own ε. Comparing the two costs nothing.
     """
-    result = al.drift(load_all((before,)), load_all((after,)), **options)
+    first, second = open_sides((before,), (after,), is_matched=True)
+    result = al.drift(first.all_rows(), second.all_rows(), **options)
     missing = (("before", result.only_before), ("after", result.only_after))
     only = [f"only {when}: {', '.join(labels)}" for when, labels in missing if labels]
     echo_result(result, output_format, *only, result.note)

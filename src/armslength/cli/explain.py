@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+import numpy as np
 
 import armslength as al
-from armslength.answers.explain import check_margins
+from armslength.answers.explain import check_margins, explainable
 from armslength.answers.pairs import best_question
 from armslength.cli.options import (
     FORMAT,
@@ -18,12 +19,11 @@ from armslength.cli.options import (
     chosen_parties,
     file_lines,
     flag,
-    load_all,
+    open_sides,
     option,
-    rows_of,
 )
 from armslength.cli.output import as_csv, as_json, echo_notes
-from armslength.sketches.sketches import sum_rows
+from armslength.sketches.sketches import sum_rows, unknown_label
 
 
 @click.command(
@@ -70,10 +70,13 @@ def explain(
     --against. It needs releases with margins (`armslength protocol new --margins`), and costs no privacy.
     """
     files, parties = _files_and_labels(words)
-    sketches = load_all(files, 2)
-    names = _sides(sketches, [*parties[:1], *first], [*parties[1:], *second])
-    sides = [rows_of(sketches, files, labels) for _, labels in names]
+    first, second = (*parties[:1], *first), (*parties[1:], *second)
+    (rows,) = open_sides(files, at_least=2, labels=[*first, *second] if first and second else None)
+    names = _sides(rows, list(first), list(second))
+    sides = [rows[labels] for _, labels in names]
     if items is None:
+        if not second:  # nobody named the others
+            sides[0] = _like(sides[1], sides[0])
         check_margins(sides)
     a, b = (
         rows if len(rows) == 1 else sum_rows(rows, name) for (name, _), rows in zip(names, sides, strict=True)
@@ -120,9 +123,21 @@ def _files_and_labels(words: tuple[str, ...]) -> tuple[tuple[str, ...], list[str
     return words[:count], list(words[count:])
 
 
-def _sides(sketches: "al.Sketches", first: list[str], second: list[str]) -> list[tuple[str, list[str]]]:
+def _like(rows: "al.Sketches", others: "al.Sketches") -> "al.Sketches":
+    """Those of the others whose margins count the same as these rows; the rest is named. All of them if none does."""
+    together = al.concat([rows, others])
+    counts = explainable(together)[len(rows) :]
+    if counts.all() or not counts.any():
+        return others
+    names = [label for label, is_like in zip(others.labels, counts, strict=True) if not is_like]
+    echo_notes(f"the rest is without {', '.join(names)}: other margins, or none")
+    return together.rows((np.flatnonzero(counts) + len(rows)).tolist())
+
+
+def _sides(rows: "al.Collection", first: list[str], second: list[str]) -> list[tuple[str, list[str]]]:
     """The name and the labels of both sides. Without a second side the first is compared with the rest."""
-    parties = f"there are {', '.join(sketches.labels[:8])}{', …' if len(sketches) > 8 else ''}"
+    known = list(rows.each_label())
+    parties = f"there are {', '.join(known[:8])}{', …' if len(known) > 8 else ''}"
     if not first and second:
         raise click.UsageError(f"--against alone is one side; add --with: {parties}")
     if not first:
@@ -130,10 +145,12 @@ def _sides(sketches: "al.Sketches", first: list[str], second: list[str]) -> list
     both = next((label for label in first if label in second), None)
     if both is not None:
         raise click.UsageError(f"{both} is on both sides; leave it out of one")
-    sketches[[*first, *second]]  # raises an error for a name that no row has
+    for label in (*first, *second):
+        if label not in known:
+            raise unknown_label(label, known)
     if second:
         return [(_joined(first), first), (_joined(second), second)]
-    others = [label for label in sketches.labels if label not in set(first)]
+    others = [label for label in known if label not in set(first)]
     if not others:
         raise click.UsageError("nobody is left to compare with; name fewer parties with --with")
     return [("the rest", others), (_joined(first), first)]
@@ -153,15 +170,19 @@ def echo_against_others(
     if not groups:
         return
     rows = sketches if isinstance(sketches, al.Sketches) else sketches.to_sketches()
+    rows = rows[explainable(rows)]
     lines = []
     for group in groups:
+        members = [label for label in rows.labels if label in set(group)]
         others = [label for label in rows.labels if label not in set(group)]
+        if not members or not others:
+            continue
         try:
-            answer = al.explain(rows[others], rows[list(group)], level=1 - (1 - level) / len(groups))
+            answer = al.explain(rows[others], rows[members], level=1 - (1 - level) / len(groups))
             reasons = ", ".join(answer.reasons()) or "no difference is sure"
         except al.NotResolvableError:
             reasons = "too few people to say"
-        except al.ArmslengthError:  # some have no margins, or there are no others
+        except al.ArmslengthError:  # some rows have a release in common, or are no sums of releases
             continue
         if len(group) == 1:
             lines.append(f"{group[0]}: {reasons}: armslength explain {shlex.join((*files, *group))}")

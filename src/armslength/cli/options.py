@@ -10,7 +10,11 @@ import click
 
 import armslength as al
 from armslength.checks import check_local
-from armslength.sketches.sketch_file import list_files
+from armslength.cli.output import echo_notes
+from armslength.protocol.work_budget import DEFAULT_WORK
+from armslength.sketches.misfits import listed, repeated_label
+from armslength.sketches.sketch_file import DEFAULT_LIMIT, SketchFile, open_files, open_fitting
+from armslength.sketches.sketches import unknown_label
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -211,51 +215,78 @@ def work_limit() -> dict[str, Any]:
     return {"max_work": None} if context_value("no_work_limit") else {}
 
 
-def load_all(paths: tuple[str, ...], at_least: int = 1) -> "al.Sketches":
-    """The rows of all files that --only and --exclude leave, in order; at least so many, and every label once."""
-    sketches = al.load(list(paths), **work_limit())
+def open_sides(
+    *sides: tuple[str, ...],
+    at_least: int = 1,
+    labels: Sequence[str] | None = None,
+    is_matched: bool = False,
+) -> "list[al.Collection]":
+    """The rows of each side that --only and --exclude leave, at least so many of the first, and in each side every label once.
+
+    Files with other settings than most are named, and left out if they cannot be compared.
+
+    Args:
+        sides: Files and folders.
+        at_least: How many rows the first side must have; the others must have one.
+        labels: The only labels that are needed; None: all.
+        is_matched: Whether a label that is left out of one side is left out of all.
+    """
     only, exclude = context_value("only"), context_value("exclude") or []
-    for name in (*(only or ()), *exclude):
-        sketches[name]  # raises an error for a name that no row has
-    labels = [label for label in sketches.labels if (only is None or label in only) and label not in exclude]
-    _check_count(len(labels), at_least)
-    if len(set(labels)) != len(labels):
-        raise al.ParameterError(
-            "labels must differ between all files, got one of them twice; `armslength drift` compares two releases of one party"
-        )
-    return sketches if len(labels) == len(sketches) else rows_of(sketches, paths, labels)
+    named = [*(only or ()), *exclude, *(labels or ())]
+    keep = None
+    if named:
+        known = [label for paths in sides for file in opened_files(paths) for label in file.labels()]
+        for label in named:
+            if label not in known:
+                raise unknown_label(label, known)
+
+        def keep(label: str) -> bool:
+            return (
+                label not in exclude
+                and (only is None or label in only)
+                and (labels is None or label in labels)
+            )
+
+    collections, found = open_fitting(*map(list, sides), at_least=at_least, keep=keep, **work_limit())
+    echo_notes(*listed(found))
+    left_out = {label for misfit in found if not misfit.is_comparable for label in misfit.labels}
+    if is_matched and left_out:
+        collections = [side.where(lambda label: label not in left_out) for side in collections]
+    for collection in collections:
+        repeated = repeated_label([file.source for file in collection.files], keep)
+        if repeated:
+            raise al.ParameterError(
+                f"labels must differ between all rows: {repeated}; name other files, or leave it out with --exclude; "
+                "`armslength drift` compares two releases of one party"
+            )
+    return collections
 
 
-def rows_of(
-    sketches: "al.Sketches | al.Collection", files: Sequence[str], labels: Sequence[str]
-) -> "al.Sketches":
-    """The rows of these labels, with margins if all of them have the same: joined with files without them, they lost them."""
-    rows = sketches[list(labels)]
-    if rows.margins is not None or all(protocol.margins is None for protocol in sketches.protocols):
-        return rows
-    names, parts = set(labels), []
-    for path in (path for source in files for path in list_files(source)):
-        part = al.load(path, **work_limit())
-        parts.append(part.rows([row for row, label in enumerate(part.labels) if label in names]))
-    return al.concat([part for part in parts if len(part)])[list(labels)]
+def load_all(paths: tuple[str, ...], at_least: int = 1, labels: Sequence[str] | None = None) -> "al.Sketches":
+    """The rows of one side, as `open_sides` chooses them, in memory."""
+    (collection,) = open_sides(paths, at_least=at_least, labels=labels)
+    return collection.all_rows()
 
 
 def open_all(paths: tuple[str, ...], at_least: int = 1) -> "al.Sketches | al.Collection":
-    """The rows of all files; as a collection, in which labels may come twice, if there is a folder among them."""
+    """The rows of all files; as a collection if there is a folder among them."""
+    (collection,) = open_sides(paths, at_least=at_least)
+    return in_memory_unless_folder(collection, paths)
+
+
+def in_memory_unless_folder(
+    collection: "al.Collection", paths: Sequence[str]
+) -> "al.Sketches | al.Collection":
+    """The rows in memory, unless a folder was named, which may hold any number of them, and all of it was asked for."""
     is_chosen = context_value("only") or context_value("exclude")
-    if is_chosen or not any(Path(path).is_dir() for path in paths):
-        return load_all(paths, at_least)
-    collection = al.open_collection(paths, **work_limit())
-    _check_count(len(collection), at_least)
-    return collection
+    is_folder = not is_chosen and any(Path(path).is_dir() for path in paths)
+    return collection if is_folder else collection.all_rows()
 
 
-def _check_count(rows: int, at_least: int) -> None:
-    if rows < at_least:
-        raise al.ParameterError(
-            f"the files must hold at least {at_least} rows to compare, got {rows}; "
-            "name the files of other parties, too"
-        )
+def opened_files(paths: Sequence[Any]) -> "list[SketchFile]":
+    """All sketch files of files and folders."""
+    limit = work_limit().get("max_work", DEFAULT_WORK)
+    return open_files("files", list(paths), DEFAULT_LIMIT, limit)
 
 
 def check_new_file(output: str | None, *, overwrite: bool, read: Iterable[str] = ()) -> None:

@@ -10,11 +10,12 @@ from typing import Any, TextIO
 
 import click
 
-from armslength.errors import plural
+from armslength.errors import plural, printable
 from armslength.results import Result
 
 TEXT_WIDTH = 100
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # how text begins that a spreadsheet runs as a formula
+# how text begins that a spreadsheet runs as a formula; some also read the full-width forms
+_FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def paragraph(text: str) -> str:
@@ -76,14 +77,18 @@ def as_csv(rows: Sequence[Mapping[str, Any]], fields: Sequence[str] = ()) -> str
 
 
 def write_csv(rows: Iterable[Mapping[str, Any]], fields: Sequence[str], file: TextIO) -> None:
-    """Rows as CSV for a spreadsheet: an apostrophe goes before text that it would run as a formula."""
+    """Rows as CSV for a spreadsheet: text that it would run as a formula gets an apostrophe, and what a terminal would act on is escaped."""
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(fields)
     for row in rows:
-        cells = map(row.__getitem__, fields)
-        writer.writerow(
-            f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in cells
-        )
+        writer.writerow(map(_cell, map(row.__getitem__, fields)))
+
+
+def _cell(value: Any) -> Any:
+    """The value; text without anything that acts."""
+    if not isinstance(value, str):
+        return value
+    return f"'{printable(value)}" if value.startswith(_FORMULA) else printable(value)
 
 
 def finite(value: Any) -> Any:

@@ -30,7 +30,7 @@ from armslength.cli.output import as_csv, as_json, echo_notes, is_terminal, para
 from armslength.planner.predictions import smallest_resolved_distance
 from armslength.plots import check_format
 from armslength.privacy.exact_numbers import weakness
-from armslength.protocol.record import checked_record
+from armslength.protocol.record import check_record_contribution, checked_record, record_input_dim
 from armslength.randomness.seeds import fresh_seed
 from armslength.sketches.card import guarantee_in_words
 from armslength.sketches.noises import UNKNOWN
@@ -97,24 +97,11 @@ _margin_options = all_of(
 
 
 def _complete(options: dict[str, Any]) -> None:
-    """Take --open-vocabulary and --margin-column out of the options: the input dimension and the margins say the same."""
+    """Take --margin-column out of the options: the margins say the same."""
     columns = list(options.pop("margin_columns"))
     if columns and options["margins"] is not None:
         raise click.UsageError("either --margins or --margin-column must be given, and not both")
     options["margins"] = columns or options["margins"]
-    recipe = checked_record(options["record"], options["record_pairs"])
-    if recipe is not None and options["contribution"] is not None:
-        least, given = recipe.items_per_row, options["contribution"]
-        if given < least:
-            raise click.UsageError(
-                f"--contribution must be at least {least}, the items of each row, got {given}; leave it out"
-            )
-    is_open = options.pop("open_vocabulary")
-    if is_open and options["input_dim"] is not None:
-        raise click.UsageError("--input-dim and --open-vocabulary exclude each other; leave one out")
-    if recipe is not None and not is_open and options["input_dim"] is None:
-        items = recipe.items()
-        options["input_dim"] = None if items is None else len(items)
 
 
 @click.command(
@@ -293,11 +280,16 @@ def new(unit: str | None, transform: str, overwrite: bool, output: str, **option
     """Write a protocol to a file, and print what it means."""
     check_new_file(output, overwrite=overwrite)
     _complete(options)
+    recipe = checked_record(options["record"], options["record_pairs"])
+    options["input_dim"] = record_input_dim(
+        recipe, **{name: options.pop(name) for name in ("input_dim", "open_vocabulary")}
+    )
+    if recipe is not None:
+        check_record_contribution(recipe, options["contribution"])
     if not unit:
         if not is_terminal(sys.stdin):
             raise click.UsageError('--unit must say who is protected, such as --unit "one patient"')
         unit = click.prompt("Who is protected? Say it in words, such as: one patient")
-    recipe = checked_record(options["record"], options["record_pairs"])
     if transform != "SparseJL" and options["input_dim"] is None and recipe is not None and recipe.unlisted:
         names = ", ".join(recipe.unlisted)
         raise click.UsageError(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from armslength.cli.check import check_text, checked_table, table_job, table_options
 from armslength.cli.exit_codes import ELSEWHERE, NEEDS_A_LOOK, endings_ignored
@@ -73,6 +74,9 @@ def release(files: tuple[str, ...], population: str, output: str, **options: Any
     read = [*files, options["ledger"], options["protocol_file"]]
     check_new_file(output, overwrite=options["overwrite"], read=read)
     check_can_write(output)
+    is_untold = options["dry_run"] and not options["no_ledger"] and _has_no_budget(population, options)
+    if is_untold:
+        options |= {"no_ledger": True, "new_ledger": False}
     ledger = chosen_ledger(options)
     account = open_account(
         ledger, population, period=options["period"], file=Path(output).name, repeat=options["repeat"]
@@ -82,12 +86,21 @@ def release(files: tuple[str, ...], population: str, output: str, **options: Any
         preview_events(job, account)
         message = "would be released; nothing was read but the schema, nothing was spent"
         click.echo(_summary(job.protocol, job, message))
-        click.echo(charge_text(account, "would be charged"))
+        told = "no ledger was asked: that takes --population, and a ledger that exists"
+        click.echo(told if is_untold else charge_text(account, "would be charged"))
         return
     _offer_check(job, account, is_asked=options["checked"])
     path = _release(job, account, output)
     if path != output:  # a script that goes on with --output must notice that it is not there
         click.get_current_context().exit(ELSEWHERE)
+
+
+def _has_no_budget(population: str, options: dict[str, Any]) -> bool:
+    """Whether a dry run cannot look into a ledger: nobody is named, or there is none yet and none was named or asked for."""
+    is_default = click.get_current_context().get_parameter_source("ledger") is ParameterSource.DEFAULT
+    return not population or (
+        is_default and not options["new_ledger"] and not Path(options["ledger"]).exists()
+    )
 
 
 def _offer_check(job: TableJob, account: Account, *, is_asked: bool | None) -> None:

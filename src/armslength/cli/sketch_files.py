@@ -20,6 +20,7 @@ from armslength.cli.options import (
     check_new_file,
     choice,
     flag,
+    opened_files,
     option,
     sketch_files,
     work_limit,
@@ -29,6 +30,7 @@ from armslength.errors import plural, printable
 from armslength.files import atomic_write
 from armslength.results import LONGEST_LABEL, Column, heading, line, shortened, table_lines
 from armslength.sketches.card import release_card
+from armslength.sketches.misfits import listed, misfits, repeated_label
 from armslength.sketches.noises import UNKNOWN
 from armslength.sketches.sketch_file import list_files
 from armslength.sketches.sketches import sum_rows
@@ -64,11 +66,7 @@ def inspect(files: tuple[str, ...], output_format: str) -> None:
     if output_format == "json":
         click.echo(as_json([{"file": name, **document} for name, document in documents.items()]))
     elif output_format == "csv":
-        rows = [
-            {"file": printable(name), **row}
-            for name, document in documents.items()
-            for row in document["rows"]
-        ]
+        rows = [{"file": name, **row} for name, document in documents.items() for row in document["rows"]]
         click.echo(as_csv(rows))
     else:
         click.echo("\n\n".join(_page(name, loaded[name], document) for name, document in documents.items()))
@@ -88,7 +86,7 @@ def _collection_listing(paths: tuple[str, ...], output_format: str) -> str:
         for file in collection.files
     ]
     if output_format == "csv":
-        return as_csv([{**file, "file": printable(file["file"])} for file in files])
+        return as_csv(files)
     card = release_card(collection.releases, in_clear=any(file["in_clear"] for file in files))
     if output_format == "json":
         facts = {"sketch_dim": collection.transform.sketch_dim, "space": collection.space, "card": card}
@@ -281,11 +279,8 @@ def verify(files: tuple[str, ...], protocol_file: str | None, ledger: str | None
     Exit code 5: something failed.
     """
     protocol = None if protocol_file is None else al.Protocol.load(protocol_file, **work_limit())
-    results = [
-        al.verify(path, protocol=protocol, ledger=ledger, **work_limit())
-        for name in files
-        for path in list_files(name)
-    ]
+    paths = [path for name in files for path in list_files(name)]
+    results = [al.verify(path, protocol=protocol, ledger=ledger, **work_limit()) for path in paths]
     if output_format == "json":
         click.echo(as_json([result.document() for result in results]))
     else:
@@ -297,9 +292,15 @@ def verify(files: tuple[str, ...], protocol_file: str | None, ledger: str | None
                 click.echo(
                     textwrap.fill(check.words, TEXT_WIDTH, initial_indent=first, subsequent_indent=" " * 28)
                 )
-    failing = sum(not result.holds for result in results)
-    if failing:
-        echo_notes(f"{failing} of {len(results)} files failed verification")
+    holding = sum(result.holds for result in results)
+    if output_format == "table":
+        click.echo(f"{holding} of {len(results)} hold")
+    readable = [path for path, result in zip(paths, results, strict=True) if result.checks[0].state != FAILS]
+    if readable:
+        sources = [file.source for file in opened_files(readable)]
+        found = [misfit if misfit.is_comparable else misfit.problem for misfit in misfits(sources)]
+        echo_notes(*listed(found), repeated_label(sources))
+    if holding < len(results):
         click.get_current_context().exit(INCOMPATIBLE)
 
 

@@ -17,7 +17,10 @@ from armslength.sketches.sketches import Sketches
 Floats = NDArray[np.float64]
 Moments = tuple[Floats, Floats, Floats]  # κ₂, κ₄ and the squared step of several noises
 
-MOST_LAWS = 2048  # exact ones in one comparison: each takes a good 50 milliseconds to tabulate
+MOST_LAWS = 32  # exact ones in one comparison: each takes up to 0.2 seconds to tabulate
+_MOST_SUMS = 2_000  # of two noises, among which exact laws are looked for
+_MOST_COMPONENTS = 64  # of a sum with an exact law; each is a convolution
+_MOST_TERMS = 1 << 23  # of all pairs of rows that have a noise in common: about a microsecond each
 _LARGEST_MULTIPLE = 16  # of the smallest coefficient, up to which a lattice is short enough for the exact law
 # To a unit: the variance is counted at most 3 percent larger, 1.8 percent for two Laplace noises.
 _KURTOSIS_STEPS = 16
@@ -83,7 +86,9 @@ class PairNoise:
 
     @property
     def has_one_law(self) -> bool:
-        """Whether all components are small whole multiples of one noise, so that the exact law at D = 0 is at hand."""
+        """Whether all components are small whole multiples of one noise, and few, so that the exact law at D = 0 is at hand."""
+        if len(self.components) > _MOST_COMPONENTS:
+            return False
         is_one = len({component[:2] for component in self.components}) <= 1
         return is_one and all(times % 1 == 0 and times <= _LARGEST_MULTIPLE for times in self.multiples)
 
@@ -185,12 +190,9 @@ class PairNoises:
         slack = np.where(has_noise, self.step / 2, 0.0)
         laws = [NO_NOISE if kurtosis < 0 else noise_with_kurtosis(kurtosis) for kurtosis in kurtoses.tolist()]
         numbers: dict[PairNoise, int] = {}
-        for index, noise in self.exact.items():
+        exact = self.exact if len(set(self.exact.values())) <= MOST_LAWS else {}
+        for index, noise in exact.items():
             if noise not in numbers:
-                if len(numbers) == MOST_LAWS:
-                    raise ParameterError(
-                        f"pairs must have at most {MOST_LAWS} different noises, got more; compare fewer rows at a time"
-                    )
                 numbers[noise] = len(laws)
                 laws.append(noise)
             number[index], unit[index], slack[index] = numbers[noise], 1.0, 0.0
@@ -222,8 +224,7 @@ def pair_noises(left: Sketches, right: Sketches) -> PairNoises:
     """The noise of every difference left_i − right_j: κ_n = Σ (α−β)^n·κ_n over the noises that either row has."""
     rows, of_rows = noise_classes(left.noises)
     columns, of_columns = (rows, of_rows) if right is left else noise_classes(right.noises)
-    sums = (((i, j), of_rows[i].plus(of_columns[j])) for i, j in _may_have_one_law(of_rows, of_columns))
-    exact: dict[tuple[int, ...], PairNoise] = {index: noise for index, noise in sums if noise.has_one_law}
+    exact = _exact_sums(of_rows, of_columns)
     # One number for all pairs, where they have one noise, and no matrix of them.
     index = (0, 0) if len(of_rows) == len(of_columns) == 1 else (rows[:, None], columns[None, :])
     moments = _pair_moments(_moments(of_rows), _moments(of_columns))
@@ -245,6 +246,22 @@ def _pair_moments(left: Moments, right: Moments) -> Moments:
     """κ₂, κ₄ and the squared step of all pairs of two lists of independent noises."""
     k2, k4 = (np.add.outer(left[number], right[number]) for number in (0, 1))
     return k2, k4, np.maximum.outer(left[2], right[2])
+
+
+def _exact_sums(left: Sequence[PairNoise], right: Sequence[PairNoise]) -> dict[tuple[int, ...], PairNoise]:
+    """The sums of two noises whose exact law is used, by their places; none where that would be too many."""
+    exact: dict[tuple[int, ...], PairNoise] = {}
+    laws = set[PairNoise]()
+    for number, (i, j) in enumerate(_may_have_one_law(left, right)):
+        if len(left[i].components) + len(right[j].components) > _MOST_COMPONENTS:
+            continue
+        noise = left[i].plus(right[j])
+        if noise.has_one_law:
+            exact[i, j] = noise
+            laws.add(noise)
+        if len(laws) > MOST_LAWS or number == _MOST_SUMS:
+            return {}
+    return exact
 
 
 def _may_have_one_law(left: Sequence[PairNoise], right: Sequence[PairNoise]) -> Iterator[tuple[int, int]]:
@@ -271,6 +288,11 @@ def _shared_noises(
     i, j = left.noises.shared_pairs(right.noises)
     if not len(i):
         return None
+    lengths = np.diff(left.noises.starts)[i].sum() + np.diff(right.noises.starts)[j].sum()
+    if lengths > _MOST_TERMS:
+        raise ParameterError(
+            f"pairs of rows with noises in common must have at most {_MOST_TERMS:,} noises together, got {lengths:,}; compare fewer rows at a time"
+        )
     first, second = left.noises.take(i), right.noises.take(j)
     if factors is not None:
         first, second = first.times(factors[0][i]), second.times(factors[1][j])

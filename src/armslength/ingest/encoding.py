@@ -3,7 +3,6 @@
 A row without a usable person, group, item or weight is left out, by itself.
 """
 
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from armslength._numba import Int64s, Words, kernel
 from armslength.errors import plural
+from armslength.ingest.batches import BYTES_AT_ONCE, as_mask
 from armslength.ingest.contributions import (
     SHORT_ID,
     ItemList,
@@ -30,7 +30,7 @@ from armslength.ingest.partitions import PART_SHIFT, PARTS, Block
 from armslength.randomness.hashing import string_words
 from armslength.randomness.seeds import canonical_text
 
-_MOST_ITEMS = 1 << 20  # whose words are remembered
+_MOST_ITEMS = 1 << 20  # whose words are remembered, while they fit memory
 _NO_WORDS = b"\xff" * 16
 _NO_TEXT = pa.Array.from_buffers(pa.large_string(), 1, [None, pa.py_buffer(bytes(16)), pa.py_buffer(b"")])
 _LONG = np.uint64(255 << 56)
@@ -138,11 +138,11 @@ class ItemWords:
         if is_new.any():
             with self._lock:  # others go on with what they have
                 known = self._known  # with what was added meanwhile; numbers in the list stay as they are
-                new = items.filter(_mask(is_new))
+                new = items.filter(as_mask(is_new))
                 new = new.fill_null("") if new.null_count else new
                 different = pc.unique(new)
                 known = self._extended(
-                    different.filter(_mask(self._numbers_among(known, different) < 0)), known
+                    different.filter(as_mask(self._numbers_among(known, different) < 0)), known
                 )
                 if known.list is not None:
                     self._known = known
@@ -159,34 +159,37 @@ class ItemWords:
 
     def _extended(self, different: pa.Array, known: _KnownItems | None) -> _KnownItems:
         """What is known, if anything, and these texts."""
-        texts = different.to_pylist()
-        words = np.frombuffer(b"".join(map(self._words_of, texts)), dtype="<u8").reshape(-1, 2)
+        names = list(map(_item_name, different.to_pylist()))
+        words = np.frombuffer(b"".join(map(self._words_of, names)), dtype="<u8").reshape(-1, 2)
         margins = _NO_MARGINS
         if self._margins is not None:
-            names = [unicodedata.normalize("NFC", text) for text in texts]
             margins = self._margins(names).astype(np.uint64)
         if known is not None:
             different = pa.concat_arrays([known.texts, different])
             words, margins = np.concatenate([known.words, words]), np.concatenate([known.margins, margins])
         items = None
-        if len(words) <= _MOST_ITEMS:
+        if len(words) <= _MOST_ITEMS and different.nbytes <= BYTES_AT_ONCE:
             items = ItemList() if known is None or known.list is None else known.list
             items.words, items.margins = words, margins
         is_usable = words[:, 0] != np.uint64(2**64 - 1)
         table = table_of_texts(*_buffers(different), self._key)
         return _KnownItems(different, words, margins, is_usable, items, *table)
 
-    def _words_of(self, item: str) -> bytes:
-        if not item:
-            return _NO_WORDS
-        try:
-            text = canonical_text(item)
-        except ValueError:
+    def _words_of(self, name: str) -> bytes:
+        if not name:
             return _NO_WORDS
         if self._numbers is None:
-            return string_words(text)
-        number = self._numbers.get(text.decode())
+            return string_words(name.encode())
+        number = self._numbers.get(name)
         return _NO_WORDS if number is None else bytes(8) + number.to_bytes(8, "little")
+
+
+def _item_name(text: str) -> str:
+    """The one spelling of an item; empty if it is not usable."""
+    try:
+        return canonical_text(text).decode()
+    except ValueError:
+        return ""
 
 
 @kernel
@@ -272,7 +275,7 @@ class EventEncoder:
             usable["group"] = groups >= 0
         if self._watch is not None and is_text(batch.column("item").type):
             in_group = np.logical_and.reduce(list(usable.values()))
-            found = _text(batch.column("item")).filter(_mask(in_group)).drop_null().value_counts()
+            found = _text(batch.column("item")).filter(as_mask(in_group)).drop_null().value_counts()
             with self._lock:
                 self._watch.items(found.field("values"), found.field("counts"))
         items = self._items(batch.column("item"))
@@ -329,12 +332,6 @@ def _text(column: pa.Array) -> pa.Array:
     return column if pa.types.is_large_string(column.type) else column.cast(pa.large_string())
 
 
-def _mask(chosen: NDArray[np.bool_]) -> pa.Array:
-    """The same in Arrow. Like `fill_null`, `pa.array` would import pandas, if it is there, which takes longer than a small table."""
-    bits = pa.py_buffer(np.packbits(chosen, bitorder="little"))
-    return pa.Array.from_buffers(pa.bool_(), len(chosen), [None, bits])
-
-
 def _is_valid(column: pa.Array) -> NDArray[np.bool_]:
     return np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
 
@@ -355,7 +352,7 @@ def _canonical_persons(column: pa.Array) -> pa.Array:
     is_unusual = unusual_ids(*_buffers(column))
     if not is_unusual.any():
         return column
-    mask = _mask(is_unusual)
+    mask = as_mask(is_unusual)
     coded = column.filter(mask).dictionary_encode()
     spelled = pa.array([canonical_person(text) for text in coded.dictionary.to_pylist()], pa.large_string())
     return pc.replace_with_mask(column, mask, spelled.take(coded.indices))

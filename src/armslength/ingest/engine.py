@@ -13,21 +13,23 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from armslength.errors import InputError
+from armslength.errors import InputError, OutOfMemoryError
+from armslength.ingest.batches import joined
 from armslength.ingest.event_columns import (
     EventColumns,
     amount_expression,
     id_expression,
     item_expression,
 )
-from armslength.ingest.partitions import DEFAULT_MEMORY, ROWS_AT_ONCE, memory_bytes
+from armslength.ingest.partitions import DEFAULT_MEMORY, memory_bytes
 from armslength.ingest.records import record_select
-from armslength.ingest.relations import BAD_LINE, Relation, relations_of
+from armslength.ingest.relations import BAD_LINE, NO_OBJECT, TOO_LITTLE, Parser, Relation, relations_of
 from armslength.ingest.sources import event_files
 from armslength.ingest.text_files import BytesRead
 from armslength.protocol.protocol import Protocol
 from armslength.threads import available_threads, check_same_process
 
+_ROWS_OF_ENGINE = 1 << 10  # at a time: it says nothing about their bytes
 _SETTINGS = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -54,6 +56,10 @@ class EventTable:
 
     def pieces(self) -> Iterator[list[pa.RecordBatch]]:
         """Rows in any order, a batch at a time: person and group as text, item as text or int64, amount; NULL where a value cannot be used."""
+        for batch in joined(self._batches()):
+            yield [batch]
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
         if not self._selects:
             return
         reader: pa.RecordBatchReader | None = None
@@ -62,12 +68,11 @@ class EventTable:
                 with _our_errors(self._problems):
                     if reader is None:
                         query = " UNION ALL BY NAME ".join(self._selects)
-                        reader = self._connection.sql(query).to_arrow_reader(ROWS_AT_ONCE)
+                        reader = self._connection.sql(query).to_arrow_reader(_ROWS_OF_ENGINE)
                     batch = next(reader, None)
                 if batch is None:
                     return
-                if batch.num_rows:
-                    yield [batch]
+                yield batch
             check_same_process(self._process)  # refuses a forked child, which has no threads of the engine
         finally:
             if os.getpid() != self._process:
@@ -85,9 +90,10 @@ def opened_table(
     threads: int | None = None,
 ) -> Iterator[EventTable]:
     """The events of a source, after a look at its schema alone: every column is there and has its type."""
-    limit = f"{memory_bytes(memory) // 1000}KB"
+    parser = Parser(memory_bytes(memory), threads or available_threads())
     files = event_files(source)
-    config: dict[str, Any] = {**_SETTINGS, "memory_limit": limit, "threads": threads or available_threads()}
+    limits = {"memory_limit": f"{parser.memory // 1000}KB", "threads": parser.threads}
+    config: dict[str, Any] = _SETTINGS | limits
     process = os.getpid()
     connection = duckdb.connect(":memory:", config=config)
     try:
@@ -95,7 +101,7 @@ def opened_table(
         connection.execute("SET enable_progress_bar = false; SET enable_external_access = false")
         problems, read = list[BaseException](), BytesRead()
         with _our_errors(problems):
-            relations = relations_of(connection, source, files, columns, problems, read)
+            relations = relations_of(connection, source, files, columns, problems, read, parser)
         selects = [_select(relation, protocol, by_number=by_number) for relation in relations]
         yield EventTable(connection, selects, problems, read)
     finally:
@@ -138,17 +144,22 @@ def _our_errors(problems: list[BaseException]) -> Iterator[None]:
     """The engine's errors as ours: its own messages may quote data."""
     try:
         yield
-    except (duckdb.Error, pa.ArrowException, OSError, UnicodeDecodeError, RuntimeError) as problem:
+    except (
+        duckdb.Error,
+        pa.ArrowException,
+        MemoryError,
+        OSError,
+        UnicodeDecodeError,
+        RuntimeError,
+    ) as problem:
         if problems:
             raise problems[0] from None
         if isinstance(problem, duckdb.OutOfMemoryException):
-            raise InputError("sorting must fit within the memory given, got too little; try 4GB") from None
-        if isinstance(problem, duckdb.NotImplementedException):  # such as float16 and decimals of 256 bits
-            raise InputError(
-                "source must have columns of text or numbers, got a type that cannot be read; cast it"
-            ) from None
+            raise OutOfMemoryError(TOO_LITTLE) from None
+        if isinstance(problem, MemoryError):
+            raise
         if isinstance(problem, RuntimeError) and "interrupted" in str(problem).lower():
             raise KeyboardInterrupt from None
         if BAD_LINE in str(problem):
-            raise InputError("source must hold one JSON object on each line, got another line") from None
+            raise InputError(NO_OBJECT) from None
         raise InputError("cannot read source: damaged, or not the type that its extension says") from None

@@ -5,7 +5,6 @@ for all to see, whether there is a release at all.
 """
 
 import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -14,6 +13,7 @@ import pyarrow as pa
 from armslength.checks import type_name
 from armslength.errors import InputError, ParameterError
 from armslength.protocol.protocol import Protocol
+from armslength.spelling import nfc as composed
 
 _SIGNED = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"}
 _WHOLE = _SIGNED | {f"U{kind}" for kind in _SIGNED}
@@ -109,8 +109,14 @@ def _whole_text(number: str, kind: str) -> str:
 
 
 def canonical_person(text: str) -> str:
-    """The id of a person: NFC, without white space around it; a whole number loses decimals of zero. Empty if it names nobody."""
-    name = unicodedata.normalize("NFC", text).strip(_BLANKS)
+    """The id of a person: NFC, without white space around it; a whole number loses decimals of zero.
+
+    Empty if it names nobody: it is blank, or has more than 30 combining marks in a row.
+    """
+    try:
+        name = composed(text).strip(_BLANKS)
+    except ValueError:
+        return ""
     match = re.fullmatch(_POINT_ZERO, name)
     return re.sub("^-(0+)$", r"\1", match[1]) if match else name
 

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyarrow import fs
 
 from armslength.errors import InputError, printable
+from armslength.ingest.batches import parquet_batches, row_group_runs
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
@@ -67,6 +69,13 @@ class EventFile:
             return ds.dataset(self.path, format=file_format, filesystem=self.filesystem, partitioning=None)
         except (pa.ArrowException, OSError):
             raise InputError(f"{self.name} must be a {self.kind} file, got damage or another kind") from None
+
+    def parquet_batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """These columns of a Parquet file."""
+        file: Any = self.path if self.filesystem is None else self.filesystem.open_input_file(self.path)
+        metadata = pq.ParquetFile(file).metadata
+        for groups in row_group_runs(metadata):
+            yield from parquet_batches(file, metadata, groups, schema)
 
     @contextmanager
     def opened(self, *, look: bool = False) -> Iterator[tuple[BinaryIO, BinaryIO]]:

@@ -31,7 +31,7 @@ from armslength.ingest.sources import event_files, size_of
 from armslength.ingest.sums import GroupSums, ItemColumns, Sums, SumShape, margin_cells
 from armslength.progress import progress
 from armslength.protocol.margins import folded_table, margin_table
-from armslength.protocol.protocol import Protocol, checked_vocabulary
+from armslength.protocol.protocol import Protocol, check_settings_for_tables, checked_vocabulary
 from armslength.randomness.seeds import canonical_text
 from armslength.threads import cached_attribute, ordered_map, worker_count
 
@@ -73,18 +73,13 @@ class TableJob:
         bound = contribution_in_grid_units(protocol)
         if not protocol.unit:
             raise ParameterError("unit must say in the protocol who is protected, such as 'one patient'")
-        if protocol.value_range is not None:
-            raise ParameterError("value_range must be None for event tables: a contribution bounds them")
-        if protocol.noise_site != "output":
-            raise ParameterError(f"noise_site must be 'output' for event tables, got {protocol.noise_site!r}")
+        check_settings_for_tables(protocol)
         columns = _with_record(columns, protocol)
         if protocol.count == "people" and columns.weight is not None:
             raise ParameterError(
                 "weight must be left out where the protocol counts people, got one; "
                 'make a protocol with count="events" (--count events) to add up weights'
             )
-        if protocol.count == "people" and protocol.resolution != 1:
-            raise ParameterError("resolution must be 1 where the protocol counts people, got another")
         names, table = item_names(protocol, vocabulary), None
         if margins is not None or protocol.margins is not None:
             table = margin_table(margins, protocol.margins)

@@ -2,19 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from armslength.errors import InputError
+from armslength.ingest.batches import joined, parquet_batches, row_group_runs
 from armslength.ingest.event_columns import is_text
 from armslength.ingest.event_files import EventFile
-from armslength.ingest.partitions import ROWS_AT_ONCE
 from armslength.ingest.relations import check_names
 
 _FEWEST_ROWS = 1 << 16  # of a file on average; the engine joins smaller ones
-_OPTIONS: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 20}  # few bytes of a file at a time
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class ParquetTexts:
             if file.kind != "parquet" or file.filesystem is not None or file.partitions:
                 return None
             try:
-                parquet = pq.ParquetFile(file.path, **_OPTIONS)
+                parquet = pq.ParquetFile(file.path)
             except (pa.ArrowException, OSError, UnicodeDecodeError):
                 return None  # the engine says why
             schema = parquet.schema_arrow
@@ -49,38 +47,20 @@ class ParquetTexts:
     def pieces(self) -> Iterator[Iterator[pa.RecordBatch]]:
         """Batches of some row groups at a time, with a column for each role; each piece may be read by another thread."""
         for file, metadata in self.files:
-            sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
-            groups, rows = list[int](), 0
-            for number, size in enumerate(sizes):
-                groups, rows = [*groups, number], rows + size
-                if rows >= ROWS_AT_ONCE or number + 1 == len(sizes):
-                    yield self._batches(file, metadata, groups)
-                    groups, rows = [], 0
+            for groups in row_group_runs(metadata):
+                yield self._batches(file, metadata, groups)
 
     def _batches(
         self, file: EventFile, metadata: pq.FileMetaData, groups: list[int]
     ) -> Iterator[pa.RecordBatch]:
         names = list(self.columns.values())
+        schema = pa.schema([metadata.schema.to_arrow_schema().field(name) for name in names])
         # few texts, so their numbers
         coded = [name for role, name in self.columns.items() if role == "group"]
-        waiting, rows = list[pa.RecordBatch](), 0
         try:
-            reader = pq.ParquetFile(file.path, metadata=metadata, read_dictionary=coded, **_OPTIONS)
-            for batch in reader.iter_batches(
-                ROWS_AT_ONCE, row_groups=groups, columns=names, use_threads=False
-            ):
-                for name in coded:
-                    batch.column(name).validate(full=True)  # the reader does not check numbers of texts
-                waiting, rows = [*waiting, batch], rows + batch.num_rows
-                if rows >= ROWS_AT_ONCE:
-                    yield self._joined(waiting)
-                    waiting, rows = [], 0
+            for batch in joined(parquet_batches(file.path, metadata, groups, schema, coded=coded)):
+                yield batch.rename_columns(list(self.columns))
+        except MemoryError:
+            raise
         except (pa.ArrowException, OSError, UnicodeDecodeError):
             raise InputError(f"cannot read {file.name}: it is damaged") from None
-        if rows:
-            yield self._joined(waiting)
-
-    def _joined(self, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-        table = pa.Table.from_batches(batches).unify_dictionaries().combine_chunks()
-        columns = [table.column(name).chunk(0) for name in self.columns.values()]
-        return pa.RecordBatch.from_arrays(columns, list(self.columns))

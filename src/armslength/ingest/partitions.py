@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from io import FileIO
 
 DEFAULT_MEMORY = "1GB"
-ROWS_AT_ONCE = 1 << 20  # of a block, so that each part is large enough to be encrypted by itself
 _UNITS = {"K": 1, "M": 2, "G": 3, "T": 4}
 PARTS = 512
 PART_SHIFT = np.uint64(55)  # the highest 9 bits of a hash are the part
@@ -45,7 +44,9 @@ _CELL_PASSES = (16, 256, 4096)
 _GROUP_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 # of small parts that are taken out together: enough work for a kernel, few enough for a core's cache
 _ROWS_TOGETHER = 1 << 17
-_EVENT_BYTES = 96  # of one event while its part is bounded
+_EVENT_BYTES = (
+    96  # of one event while its part is bounded; a long id counts as the events that would fill its bytes
+)
 _LEAST_ROWS = 1 << 10
 _ALLOCATED_AT_ONCE = 1 << 26  # bytes of the temporary file
 
@@ -107,6 +108,7 @@ class EventStore:
         self._file = _TemporaryFile()
         self._bytes = 0
         self._rows: Int64s = np.zeros(PARTS, dtype=np.int64)
+        self._long_bytes: Int64s = np.zeros(PARTS, dtype=np.int64)
 
     def __enter__(self) -> Self:
         return self
@@ -119,6 +121,7 @@ class EventStore:
         size = block.events.rows.nbytes + block.events.long_ids.nbytes
         with self._lock:
             self._rows += np.diff(block.starts)
+            self._long_bytes += np.diff(block.long_starts)
             in_memory = self._bytes + size <= self._most_bytes
             if in_memory:
                 self._bytes += size
@@ -130,12 +133,13 @@ class EventStore:
 
     def jobs(self, order: KeyedOrder, bound: int) -> list[Job]:
         """All jobs: small parts together, a large one in several passes."""
-        together, first, rows = list[Job](), 0, 0
-        for part, count in enumerate(self._rows.tolist()):
-            if rows and rows + count > min(self._most_rows, _ROWS_TOGETHER):
+        together, first, rows, size = list[Job](), 0, 0, 0
+        sizes = self._rows + self._long_bytes // _EVENT_BYTES
+        for part, (count, more) in enumerate(zip(self._rows.tolist(), sizes.tolist(), strict=True)):
+            if rows and size + more > min(self._most_rows, _ROWS_TOGETHER):
                 together.append(Job(first, part, rows))
-                first, rows = part, 0
-            rows += count
+                first, rows, size = part, 0, 0
+            rows, size = rows + count, size + more
         together += [Job(first, PARTS, rows)] if rows else []
         jobs = list[Job]()
         for job in together:
@@ -147,16 +151,17 @@ class EventStore:
 
     def _passes(self, job: Job, order: KeyedOrder, bound: int) -> int:
         """How many passes it takes until each fits memory, to judge by a sample."""
-        if job.rows <= self._most_rows:
+        size = job.rows + int(self._long_bytes[job.first : job.last].sum()) // _EVENT_BYTES
+        if size <= self._most_rows:
             return 1
-        sample, rows = list[PackedEvents](), 0
+        sample, seen = list[PackedEvents](), 0
         for events in self._parts(job):
             sample.append(events)
-            rows += len(events.rows)
-            if rows > self._most_rows:
+            seen += _size(events)
+            if seen > self._most_rows:
                 break
-        left = len(order.compact(Events.joined(sample), bound).rows)
-        return min(_MOST_PASSES, 1 << int(2 * job.rows / rows * left / self._most_rows).bit_length())
+        left = _size(order.compact(Events.joined(sample), bound))
+        return min(_MOST_PASSES, 1 << int(2 * size / seen * left / self._most_rows).bit_length())
 
     def take(self, job: Job, order: KeyedOrder, bound: int) -> Iterator[Events]:
         """Events of the persons of a job, everybody's once, of which the order keeps the same as of all theirs.
@@ -194,6 +199,8 @@ class EventStore:
                 numbers = job.number, job.passes, cell_number, cell_passes
                 events = Events.joined([packed])
                 part = events.chosen(rows_of_pass(events.rows, self._key, *numbers))
+                if len(part.long_ids):
+                    part = Events.joined([part])  # with the ids of these rows alone
             parts.append(part)
             rows += len(part.rows)
             if rows > limit:
@@ -220,6 +227,11 @@ class EventStore:
         for in_file in self._in_file:
             for part in range(job.first, job.last):
                 yield self._file.read(in_file, part)
+
+
+def _size(events: Events | PackedEvents) -> int:
+    """How many events without long ids fill the same memory."""
+    return len(events.rows) + len(events.long_ids) // _EVENT_BYTES
 
 
 class _TooManyEventsError(Exception):

@@ -1,5 +1,6 @@
 """What the engine selects events from: files of every kind, databases and tables in memory, each as a relation with one column a role."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from armslength.errors import InputError
+from armslength.errors import InputError, OutOfMemoryError
+from armslength.ingest.batches import cuts, text_sizes
+from armslength.ingest.databases import DUCKDB_SETTINGS
 from armslength.ingest.event_columns import EventColumns, quoted
 from armslength.ingest.event_files import EventFile
 from armslength.ingest.sources import (
@@ -23,6 +26,9 @@ from armslength.ingest.sources import (
 from armslength.ingest.text_files import LINE, BytesRead, first_object, header_names, lines, records
 
 BAD_LINE = "ARMSLENGTH: a line is no JSON object"
+NO_OBJECT = "source must hold one JSON object on each line, got another line"
+TOO_LITTLE = "reading the source must fit within the memory given, got too little; try memory=4GB"
+_JSON_BLANKS = " \t\r\n"
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,7 @@ def relations_of(
     columns: EventColumns,
     problems: list[BaseException],
     read: BytesRead,
+    parser: "Parser",
 ) -> list[Relation]:
     """The relations of files, a database, or a table in memory. Files of one kind and schema are one scan.
 
@@ -57,7 +64,7 @@ def relations_of(
     relations = []
     for number, ((is_text, folders, schema), scan) in enumerate(scans.items()):
         name = f"events_{number}"
-        batches = chain.from_iterable(_batches(file, roles, read) for file in scan)
+        batches = chain.from_iterable(_batches(file, roles, read, parser) for file in scan)
         connection.register(name, recorded_stream(schema, batches, problems))
         if LINE in schema.names:
             relations.append(_json_relation(name, scan[0].split(roles)[0], folders))
@@ -84,16 +91,25 @@ def _schema_of(
     return chosen_schema(file.dataset().schema, inside, folders)
 
 
-def _batches(file: EventFile, roles: dict[str, str], read: BytesRead) -> Iterator[pa.RecordBatch]:
+def _batches(
+    file: EventFile, roles: dict[str, str], read: BytesRead, parser: "Parser"
+) -> Iterator[pa.RecordBatch]:
     """The events of a file in the schema of `_schema_of`."""
-    if file.is_text:
-        yield from (records if file.kind == "delimited" else lines)(file, roles, read)
-        return
     inside, folders = file.split(roles)
-    dataset = file.dataset()
-    has_twins = len(set(dataset.schema.names)) < len(dataset.schema.names)
-    reader = dataset.scanner(columns=None if has_twins else list(inside.values())).to_reader()
-    yield from chosen_columns(reader, inside, folders)
+    if file.kind == "delimited":
+        yield from records(file, roles, read)
+        return
+    if file.is_text:
+        yield from parser.batches(lines(file, roles, read), inside)
+        return
+    schema = file.dataset().schema
+    if file.kind == "parquet":
+        schema = pa.schema([schema.field(schema.names.index(name)) for name in inside.values()])
+        yield from chosen_columns(schema, file.parquet_batches(schema), inside, folders)
+        return
+    has_twins = len(set(schema.names)) < len(schema.names)
+    reader = file.dataset().scanner(columns=None if has_twins else list(inside.values())).to_reader()
+    yield from chosen_columns(reader.schema, reader, inside, folders)
 
 
 def _table_relation(
@@ -104,10 +120,15 @@ def _table_relation(
     if database is None:
         stream, texts = table_stream(source, roles.values()), dict[str, str]()
         check_names(roles, stream.schema.names, "source", has_schema=is_dataset(table))
-        schema, batches = chosen_schema(stream.schema, roles, ()), chosen_columns(stream, roles, {})
+        schema, batches = (
+            chosen_schema(stream.schema, roles, ()),
+            chosen_columns(stream.schema, stream, roles, {}),
+        )
     else:
         check_names(roles, database.schema().names, "source", has_schema=True)
-        schema, batches = database.schema(roles), database.batches(roles)
+        own, same = database.schema(roles), {role: role for role in roles}
+        schema = chosen_schema(own, same, ())
+        batches = chosen_columns(own, database.batches(roles), same, {})
         texts = roles if database.is_text else {}
     connection.register("events_of_table", recorded_stream(schema, batches, problems))
     return _typed_relation(connection, "events_of_table", texts)
@@ -179,21 +200,69 @@ def _typed_relation(connection: duckdb.DuckDBPyConnection, name: str, texts: Ite
     """A stream of a column for each role, with types of its own."""
     relation = connection.sql(f"SELECT * FROM {name} LIMIT 0")  # noqa: S608  # our own name
     types = dict(zip(relation.columns, map(str, relation.types), strict=True))
-    for role, kind in types.items():
-        if kind == "JSON":  # unchecked: a single value could end the query
-            raise InputError(f"{role} must be a column of text or numbers, got JSON; cast it first")
     return Relation(name, {role: (quoted(role), kind) for role, kind in types.items()}, frozenset(texts))
+
+
+@dataclass(frozen=True)
+class Parser:
+    """How much JSON the engine parses at a time: for each byte it may need 60 bytes in each of its threads."""
+
+    memory: int
+    threads: int
+
+    def batches(self, lines: Iterable[pa.RecordBatch], inside: dict[str, str]) -> Iterator[pa.RecordBatch]:
+        """The same lines in small batches; a longer line has only what counts of it."""
+        most = self.memory // (128 * self.threads)
+        for batch in lines:
+            sizes = text_sizes(batch.column(LINE))
+            for first, last in cuts(sizes, most):
+                piece = batch.slice(first, last - first)
+                if sizes[first] > most:
+                    short = pa.array([self._shortened(piece.column(LINE)[0].as_py(), inside)], pa.string())
+                    piece = piece.set_column(piece.schema.names.index(LINE), LINE, short)
+                yield piece
+
+    def _shortened(self, line: str, inside: dict[str, str]) -> str:
+        """The object with the values of some keys, without lists and objects, by an engine of one thread that parses once at a time."""
+        names = list(dict.fromkeys(inside.values()))
+        limits = {"memory_limit": f"{self.memory // 1000}KB", "threads": 1}
+        with duckdb.connect(":memory:", config=DUCKDB_SETTINGS | limits) as engine:
+
+            def values(function: str, keys: list[str]) -> list[str | None]:
+                query = (
+                    f"SELECT {function}($1, [{', '.join(map(_pointer, keys))}])"  # our own text, names quoted
+                )
+                ((found,),) = engine.execute(query, [line]).fetchall() if keys else (((),),)
+                return list(found)
+
+            try:
+                kinds = values("json_type", names)
+                if not line.lstrip(_JSON_BLANKS).startswith("{"):
+                    raise InputError(NO_OBJECT)
+                simple = [
+                    name
+                    for name, kind in zip(names, kinds, strict=True)
+                    if kind not in (None, "ARRAY", "OBJECT")
+                ]
+                found = zip(simple, values("json_extract", simple), strict=True)
+            except duckdb.OutOfMemoryException:
+                raise OutOfMemoryError(TOO_LITTLE) from None
+            except duckdb.Error:
+                raise InputError(NO_OBJECT) from None
+        return "{" + ", ".join(f"{json.dumps(name)}: {value}" for name, value in found) + "}"
+
+
+def _pointer(key: str) -> str:
+    """A key as a JSON pointer in SQL: unlike in a path, names of keys may hold anything."""
+    return text("/" + key.replace("~", "~0").replace("/", "~1"))
 
 
 def _json_relation(name: str, inside: dict[str, str], folders: Iterable[str]) -> Relation:
     """JSON objects, which our own reader cuts, and the engine parses one at a time."""
-    # a pointer instead of a path: names of keys may hold anything
-    pointers = [text("/" + key.replace("~", "~0").replace("/", "~1")) for key in inside.values()]
     others = "".join(f", {quoted(role)}" for role in folders)
     sql = (
-        f"(SELECT json_extract(object, [{', '.join(pointers)}]) AS parts{others} FROM ("  # noqa: S608  # our own text, names quoted
-        f"SELECT CASE WHEN line IS NULL THEN NULL WHEN json_valid(line) AND json_type(line) = 'OBJECT' THEN line::JSON ELSE error('{BAD_LINE}') END AS object{others} "
-        f"FROM {name} WHERE line IS NULL OR NOT regexp_full_match(line, '\\s*')))"
+        f"(SELECT CASE WHEN line IS NULL THEN NULL WHEN starts_with(ltrim(line, {text(_JSON_BLANKS)}), '{{') AND json_valid(line) "  # noqa: S608  # our own text, names quoted
+        f"THEN json_extract(line, [{', '.join(map(_pointer, inside.values()))}]) ELSE error('{BAD_LINE}') END AS parts{others} FROM {name})"
     )
     columns = {role: (f"parts[{place}]", "JSON") for place, role in enumerate(inside, 1)}
     return Relation(sql, columns | {role: (quoted(role), "VARCHAR") for role in folders}, frozenset(folders))

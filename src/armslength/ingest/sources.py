@@ -16,7 +16,8 @@ import pyarrow as pa
 from pyarrow import fs
 
 from armslength.checks import short_repr
-from armslength.errors import InputError, ParameterError
+from armslength.errors import ArmslengthError, InputError, ParameterError
+from armslength.ingest.batches import engine_column, engine_schema
 from armslength.ingest.databases import DATABASES, Database
 from armslength.ingest.event_columns import quoted
 from armslength.ingest.event_files import STANDARD_INPUT, EventFile
@@ -382,9 +383,9 @@ def _lazy_stream(frame: Any) -> pa.RecordBatchReader:
 
 
 def chosen_schema(schema: pa.Schema, roles: dict[str, str], constants: Iterable[str]) -> pa.Schema:
-    """The columns of these names, renamed to their roles, and those that are the same in all rows."""
+    """The columns of these names, renamed to their roles, and those that are the same in all rows, as the engine gets them."""
     fields = [schema.field(schema.names.index(name)).with_name(role) for role, name in roles.items()]
-    return pa.schema([*fields, *((role, pa.string()) for role in constants)])
+    return engine_schema(pa.schema([*fields, *((role, pa.string()) for role in constants)]))
 
 
 def constant_columns(values: dict[str, str | None], count: int) -> dict[str, pa.Array]:
@@ -393,19 +394,19 @@ def constant_columns(values: dict[str, str | None], count: int) -> dict[str, pa.
 
 
 def chosen_columns(
-    reader: pa.RecordBatchReader, roles: dict[str, str], constants: dict[str, str | None]
+    schema: pa.Schema,
+    batches: Iterable[pa.RecordBatch],
+    roles: dict[str, str],
+    constants: dict[str, str | None],
 ) -> Iterator[pa.RecordBatch]:
-    """The stream's columns of these names, renamed to their roles, and the constant ones.
-
-    Broken text and indices are refused here: the engine trusts Arrow's buffers.
-    """
-    places = [reader.schema.names.index(name) for name in roles.values()]
-    schema = chosen_schema(reader.schema, roles, constants)
-    for batch in reader:
+    """The columns of these names, renamed to their roles, and the constant ones, as the engine gets them."""
+    places = [schema.names.index(name) for name in roles.values()]
+    wanted = chosen_schema(schema, roles, constants)
+    for batch in batches:
         same = constant_columns(constants, batch.num_rows).values()
-        part = pa.RecordBatch.from_arrays([*(batch.column(place) for place in places), *same], schema=schema)
-        part.validate(full=True)
-        yield part
+        columns = [*(batch.column(place) for place in places), *same]
+        checked = [engine_column(column, kind) for column, kind in zip(columns, wanted.types, strict=True)]
+        yield pa.RecordBatch.from_arrays(checked, schema=wanted)
 
 
 def recorded_stream(
@@ -416,7 +417,7 @@ def recorded_stream(
     def recorded() -> Iterator[pa.RecordBatch]:
         try:
             yield from batches
-        except (InputError, KeyboardInterrupt) as problem:
+        except (ArmslengthError, MemoryError, KeyboardInterrupt) as problem:
             problems.append(problem)
             raise
 

@@ -319,7 +319,10 @@ def lines(file: EventFile, roles: dict[str, str], read: BytesRead | None = None)
         if not fits.all():
             texts = pc.if_else(pa.array(fits), texts, pa.scalar(None, pa.string()))
         columns = {LINE: texts, **constant_columns(file.split(roles)[1], len(texts))}
-        yield _valid(pa.RecordBatch.from_pydict(columns), file)
+        batch = _valid(pa.RecordBatch.from_pydict(columns), file)
+        line = batch.column(LINE)
+        has_text = pc.match_substring_regex(line, r"\S")
+        yield batch.filter(pc.or_kleene(line.is_null(), has_text))
 
 
 def _objects(

@@ -14,6 +14,7 @@ from armslength.privacy.composition import Loss, gaussian_loss, pure_loss
 from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, decimal_text, exact_number
 from armslength.protocol.neighbors import NORMS
 from armslength.protocol.protocol import Protocol
+from armslength.spelling import nfc
 from armslength.threads import cached_attribute
 from armslength.version import __version__
 
@@ -128,7 +129,7 @@ def ledger_entry(
 def checked_population(value: Any) -> str:
     """The name of a population, in one spelling: two names that look alike must not be two budgets."""
     name = one_line("population", value)
-    if name != unicodedata.normalize("NFC", name).strip():
+    if name != nfc(name).strip():
         rule = "population must have no blanks at its ends and composed characters (NFC)"
         raise ParameterError(f"{rule}, got another spelling")
     return name
@@ -137,11 +138,7 @@ def checked_population(value: Any) -> str:
 def checked_period(value: Any) -> str:
     """The name of the time that a release is about, in one spelling; "" for none."""
     name = one_line("period", value)
-    if (
-        len(name) > _LONGEST_PERIOD
-        or name != "".join(name.split())
-        or name != unicodedata.normalize("NFC", name)
-    ):
+    if len(name) > _LONGEST_PERIOD or name != "".join(name.split()) or name != nfc(name):
         rule = f"period must be a short name without blanks, such as 2026-11, of at most {_LONGEST_PERIOD} characters"
         raise ParameterError(f"{rule}, got {short_repr(value)}")
     return name
@@ -159,8 +156,3 @@ def _skeleton(name: str) -> str:
         for character in folded
         if character.isprintable() and not character.isspace() and character not in _INVISIBLE
     )
-
-
-def one_spelling(label: str) -> str:
-    """The label in composed characters (NFC), as a ledger stores it."""
-    return unicodedata.normalize("NFC", label)

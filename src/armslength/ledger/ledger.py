@@ -193,9 +193,12 @@ class Ledger:
             budgets = read_budgets(connection, population)
             moment = current_time(connection)
         summaries: list[Spent] = []
-        for key in dict.fromkeys([*map(_account, budgets), *map(_account, entries)]):
-            own_entries = [entry for entry in entries if _account(entry) == key]
-            own_budgets = [budget for budget in budgets if _account(budget) == key]
+        accounts: dict[tuple[str, str, str], tuple[list[Budget], list[Entry]]] = {}
+        for budget in budgets:
+            accounts.setdefault(_account(budget), ([], []))[0].append(budget)
+        for entry in entries:
+            accounts.setdefault(_account(entry), ([], []))[1].append(entry)
+        for own_budgets, own_entries in accounts.values():
             if own_entries and all(budget.per is not None for budget in own_budgets):
                 summaries.append(spent_of(own_entries, None, moment))
             for budget in own_budgets:

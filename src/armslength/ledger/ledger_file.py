@@ -16,7 +16,8 @@ from typing import Any
 from armslength.errors import CorruptFileError, ParameterError, UnsupportedVersionError
 from armslength.files import atomic_write
 from armslength.ledger.budgets import Budget, checked_span, parse_time
-from armslength.ledger.entry import COLUMNS, Entry, one_spelling
+from armslength.ledger.entry import COLUMNS, Entry, checked_population
+from armslength.spelling import nfc
 
 SCHEMA_VERSION = 3
 BUDGET_COLUMNS = tuple(field.name for field in fields(Budget))
@@ -44,7 +45,7 @@ class LedgerFile:
         if self._identity is None and not create:
             raise ParameterError(
                 f"the ledger {self.path} does not exist; name the right file, or ask for a new one "
-                "(create=True, --new-ledger)"
+                "(create=True)"
             )
         with self.reading():
             pass  # which refuses a file that is no ledger, and one that exists although it is to be made
@@ -179,15 +180,17 @@ def read_budgets(
 def populations(connection: sqlite3.Connection) -> list[str]:
     """Every population that has a line or a budget, sorted."""
     query = "SELECT population FROM entries UNION SELECT population FROM budgets ORDER BY 1"
-    return [_texts(row)[0] for row in connection.execute(query)]
+    with _valid_line():
+        return [checked_population(_texts(row)[0]) for row in connection.execute(query)]
 
 
 def released_before(connection: sqlite3.Connection, entry: Entry, labels: Iterable[str]) -> list[str]:
     """Those of the labels that the entry's population was charged for before, for the same period, sorted."""
     query = "SELECT label FROM labels JOIN entries ON entry = number WHERE population = ? AND period = ?"
     rows = connection.execute(query, (entry.population, entry.period))
-    charged = {one_spelling(_texts(row)[0]) for row in rows}
-    return sorted(charged.intersection(map(one_spelling, labels)))
+    with _valid_line():
+        charged = {nfc(_texts(row)[0]) for row in rows}
+    return sorted(charged.intersection(map(nfc, labels)))
 
 
 def current_time(connection: sqlite3.Connection) -> datetime:
@@ -200,7 +203,7 @@ def current_time(connection: sqlite3.Connection) -> datetime:
 def write_entry(connection: sqlite3.Connection, entry: Entry) -> Entry:
     """Adds an entry with its labels, and returns it with its number."""
     number = _insert(connection, "entries", {name: getattr(entry, name) for name in COLUMNS})
-    rows = [(number, row, one_spelling(label)) for row, label in enumerate(entry.labels)]
+    rows = [(number, row, nfc(label)) for row, label in enumerate(entry.labels)]
     connection.executemany("INSERT INTO labels (entry, row, label) VALUES (?, ?, ?)", rows)
     return replace(entry, number=number)
 
@@ -240,6 +243,15 @@ def _texts(row: Sequence[object]) -> tuple[str, ...]:
     if len(texts) != len(row):
         raise CorruptFileError("a line of a ledger must be valid, got: something other than text")
     return texts
+
+
+@contextmanager
+def _valid_line() -> Iterator[None]:
+    """Turns what a check says about a text in the file into our error about the file."""
+    try:
+        yield
+    except ValueError as problem:
+        raise CorruptFileError(f"a line of a ledger must be valid, got: {problem}") from None
 
 
 def _last_numbers(connection: sqlite3.Connection) -> int:

@@ -17,7 +17,8 @@ from armslength.planner.situation import (
 )
 from armslength.planner.size_plan import Plan, size_plan
 from armslength.privacy.exact_numbers import exact_number
-from armslength.protocol.protocol import Protocol
+from armslength.protocol.protocol import Protocol, check_settings_for_tables
+from armslength.protocol.record import check_record_contribution, checked_record, record_input_dim
 from armslength.randomness.seeds import checked_seed
 from armslength.transforms.transform import checked_input_dim
 
@@ -53,6 +54,7 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
     beyond_chance: bool = False,
     concentration: float | None = None,
     explain: int | None = None,
+    open_vocabulary: bool = False,
     seed: str | None = None,
     **settings: Any,
 ) -> Plan | ShapePlan:
@@ -62,7 +64,7 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
     Reference: docs/planning.md.
 
     Args:
-        input_dim: How many coordinates; None for an open vocabulary.
+        input_dim: How many coordinates; None for an open vocabulary, or for the items of a record that lists all categories.
         epsilon: ε of each release.
         delta: δ; 0 for pure DP alone.
         distance: The distances of interest, a number or (low, high), in data units.
@@ -83,6 +85,7 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
             Zipf's law over `input_dim` items, or over 1,000 items of an open vocabulary.
         explain: How many listed items `al.explain_items` will be asked about: the sketch is made for that, and the plan says what it
             costs for distances.
+        open_vocabulary: Whether the vocabulary is open although a record lists all categories.
         seed: The public seed of the protocol; None makes a new one.
         settings: What else the protocol has, as for `al.Protocol`: contribution, or radius, relation, norm ("l2" for whole vectors
             in a ball: replacing one of norm at most r is radius=2r) and resolution; count, one_group, unit, items, vocabulary,
@@ -94,10 +97,20 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
             if name in _CHOSEN
             else f"arguments of a plan must be its own or settings of al.Protocol, got {short_repr(name)}; see help(al.plan)"
         )
+    recipe = checked_record(settings.get("record"), settings.get("record_pairs", ()))
+    input_dim = record_input_dim(recipe, input_dim=input_dim, open_vocabulary=open_vocabulary)
     dimension = None if input_dim is None else checked_input_dim(input_dim)
+    if recipe is not None:
+        check_record_contribution(recipe, settings.get("contribution"))
+    elif None not in (dimension, settings.get("contribution")) and settings.get("vocabulary") is None:
+        settings["items"] = (
+            "int64"  # a table's items are the numbers of these coordinates, which have no names
+        )
     protocol = Protocol(
         smallest_transform(dimension, settings.get("norm")), epsilon=epsilon, delta=delta, **settings
     )
+    if protocol.contribution is not None:
+        check_settings_for_tables(protocol)
     if people is not None or by == "shape":
         people = integer("people", people, at_least=1, at_most=LARGEST_COUNT)
     item_count, largest = checked_explain(explain, max_sketch_dim, dimension)

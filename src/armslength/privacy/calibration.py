@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from flint import arb, fmpq
+from scipy.special import log_ndtr
 
 from armslength._flint import precision
 from armslength.checks import integer, short_repr
@@ -15,6 +16,7 @@ from armslength.privacy.exact_numbers import checked_delta, checked_epsilon
 
 GRID_BITS = 44  # bits of an answer after its first: it is at most 2^−44 too large
 _SMALLEST_EXPONENT, _LARGEST_EXPONENT = -60, 60
+_LARGEST_GUESSED = 30  # the exponent up to which every comparison can be decided
 _MOST_BITS = 4096
 _LARGEST_SENSITIVITY = 2**126
 _LARGEST_EPSILON = 1000
@@ -93,7 +95,24 @@ def gaussian_epsilon(mu_squared: Fraction, delta: Fraction) -> Fraction | None:
     step = Fraction(2) ** (exponent - 1 - GRID_BITS)
     # Bisection returns a place that has been proved to be enough, as has the end of the grid.
     grid = range((1 << GRID_BITS) + 1, (2 << GRID_BITS) + 1)
-    return grid[bisect_left(grid, True, hi=len(grid) - 1, key=lambda k: is_enough(k * step))] * step
+    low, high = 0, len(grid) - 1
+    if exponent <= _LARGEST_GUESSED:  # floats say where to begin, and nothing else
+        mu, log_delta = math.sqrt(max(float(mu_squared), 1e-300)), math.log(max(float(delta), 1e-300))
+        guess = bisect_left(grid, True, hi=high, key=lambda k: _seems_enough(mu, k * float(step), log_delta))
+        before, after, width = guess - 1, guess, 1
+        while after < high and not is_enough(grid[after] * step):
+            before, after, width = after, min(high, after + width), 2 * width
+        while before >= 0 and is_enough(grid[before] * step):
+            after, before, width = before, before - width, 2 * width
+        low, high = max(low, before + 1), after
+    return grid[bisect_left(grid, True, low, high, key=lambda k: is_enough(k * step))] * step
+
+
+def _seems_enough(mu: float, epsilon: float, log_delta: float) -> bool:
+    """`is_private_enough` in floats, which decide nothing."""
+    upper, lower = float(log_ndtr(mu / 2 - epsilon / mu)), float(log_ndtr(-mu / 2 - epsilon / mu))
+    share = -math.expm1(min(epsilon + lower - upper, 0.0))  # of the upper tail, that is left
+    return share == 0 or upper + math.log(share) <= log_delta
 
 
 def is_private_enough(mu_squared: Fraction, epsilon: Fraction, delta: Fraction) -> bool:

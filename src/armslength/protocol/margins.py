@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from armslength.checks import check_local, integer, short_repr
+from armslength.checks import check_local, integer, is_showable, short_repr
 from armslength.errors import ParameterError, plural, printable
 from armslength.privacy.exact_numbers import exact_number
 from armslength.protocol.public_lists import is_hash, list_hash, nfc
@@ -190,8 +190,10 @@ def checked_margin_bounds(
 def _prefix_margins(groups: Mapping[str, str]) -> Margins:
     lists = {name: list[str]() for name in sorted(set(groups.values()))}
     for prefix, name in sorted(groups.items()):
-        if len(prefix.encode()) > _LONGEST:
-            raise ParameterError(f"prefix of margins must be at most {_LONGEST} bytes, got a longer one")
+        if not is_showable(prefix, _LONGEST):
+            raise ParameterError(
+                f"prefix of margins must be printable and at most {_LONGEST} bytes, got {short_repr(prefix)}"
+            )
         lists[name].append(prefix)
     return Margins("prefix", _checked_names(list(lists)), prefixes=tuple(map(tuple, lists.values())))
 
@@ -224,7 +226,7 @@ def _checked_names(names: Sequence[Any]) -> tuple[str, ...]:
         )
     texts = [_checked_name("names of item groups in margins", name) for name in names]
     for text in texts:
-        if not text.isprintable() or len(text.encode()) > _LONGEST or text == OTHER:
+        if not is_showable(text, _LONGEST) or text == OTHER:
             raise ParameterError(
                 f"names of item groups in margins must be printable, at most {_LONGEST} bytes and not {OTHER}, got {short_repr(text)}"
             )

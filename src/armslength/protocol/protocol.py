@@ -447,6 +447,16 @@ class Protocol(Result):
         return protocol
 
 
+def check_settings_for_tables(protocol: Protocol) -> None:
+    """Refuses settings of a protocol that no event table can be released with."""
+    if protocol.value_range is not None:
+        raise ParameterError("value_range must be None for event tables: a contribution bounds them")
+    if protocol.noise_site != "output":
+        raise ParameterError(f"noise_site must be 'output' for event tables, got {protocol.noise_site!r}")
+    if protocol.count == "people" and protocol.resolution != 1:
+        raise ParameterError("resolution must be 1 where the protocol counts people, got another")
+
+
 def _checked_count(name: str, value: Any) -> int | None:
     return None if value is None else integer(name, value, at_least=1, at_most=_LARGEST)
 

@@ -12,7 +12,7 @@ from itertools import pairwise, product
 from typing import Any
 from urllib.parse import quote
 
-from armslength.checks import one_line, short_repr
+from armslength.checks import SHOWABLE, is_showable, one_line, short_repr
 from armslength.errors import ParameterError
 from armslength.privacy.exact_numbers import decimal_text, exact_number
 from armslength.protocol.public_lists import nfc
@@ -99,6 +99,24 @@ def record_items(record: Mapping[str, Any], record_pairs: Sequence[Sequence[str]
     return items
 
 
+def record_input_dim(record: "Record | None", *, input_dim: Any, open_vocabulary: bool) -> Any:
+    """The input dimension: as given, or how many items the record has if it lists them all and the vocabulary is not to be open."""
+    if open_vocabulary and input_dim is not None:
+        raise ParameterError("input_dim must be None for an open vocabulary, got a number; leave one out")
+    if record is None or open_vocabulary or input_dim is not None:
+        return input_dim
+    items = record.items()
+    return None if items is None else len(items)
+
+
+def check_record_contribution(record: "Record", contribution: Any) -> None:
+    """Refuses a contribution that leaves out items of every row."""
+    if contribution is not None and contribution < record.items_per_row:
+        raise ParameterError(
+            f"contribution must be at least {record.items_per_row}, the items of each row, got {short_repr(contribution)}; leave it out"
+        )
+
+
 def checked_record(record: Any, pairs: Any) -> Record | None:
     """The recipe, with its columns and pairs in the order of their names; None for no record."""
     if record is None:
@@ -164,11 +182,16 @@ def _checked_kind(name: str, kind: Any) -> Kind:
 
 
 def _checked_categories(name: str, categories: Sequence[str]) -> tuple[str, ...]:
-    texts = tuple(whole(nfc(f"categories of {name!r}", category)) for category in categories)
-    if len(texts) > _MOST_CATEGORIES or "" in texts or len(set(texts)) < len(texts):
+    if len(categories) > _MOST_CATEGORIES:
         raise ParameterError(
-            f"categories of {name!r} must be at most {_MOST_CATEGORIES} different texts, none of them empty, got others"
+            f"categories of {name!r} must be at most {_MOST_CATEGORIES}, got {len(categories)}"
         )
+    for category in categories:
+        if not is_showable(category):
+            raise ParameterError(f"categories of {name!r} must be {SHOWABLE}, got {short_repr(category)}")
+    texts = tuple(whole(nfc(f"categories of {name!r}", category)) for category in categories)
+    if len(set(texts)) < len(texts):
+        raise ParameterError(f"categories of {name!r} must be different texts, got one twice")
     return texts
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from armslength.checks import short_repr
 from armslength.errors import ParameterError
+from armslength.spelling import nfc
 
 VERSION = b"armslength public randomness v1"
 LONGEST_SEED = 256
@@ -32,14 +33,14 @@ def checked_seed(seed: Any) -> str:
         hint = f"; try seed={str(seed)!r}" if small else ""
         raise ParameterError(f"seed must be a string, got {short_repr(seed)}{hint}")
     try:
-        size = len(canonical_text(seed))
+        text = canonical_text(seed)
     except ValueError as problem:
         raise ParameterError(f"seed must be {problem}") from None
     if not seed.isprintable():
         raise ParameterError("seed must be printable text on one line, got other characters")
-    if not 1 <= size <= LONGEST_SEED:
-        raise ParameterError(f"seed must be 1 to {LONGEST_SEED} bytes of UTF-8, got {size} bytes")
-    return unicodedata.normalize("NFC", str(seed))
+    if not 1 <= len(text) <= LONGEST_SEED:
+        raise ParameterError(f"seed must be 1 to {LONGEST_SEED} bytes of UTF-8, got {len(text)} bytes")
+    return text.decode()
 
 
 def derive_key(seed: str, purpose: str) -> bytes:
@@ -90,7 +91,7 @@ def canonical_text(text: str) -> bytes:
             f"text of characters assigned in Unicode {unicodedata.unidata_version}, got one that is not; "
             "replace it, or use a newer Python"
         )
-    return unicodedata.normalize("NFC", text).encode()
+    return nfc(text).encode()
 
 
 def length_prefixed(part: bytes) -> bytes:

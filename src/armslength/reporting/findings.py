@@ -1,15 +1,16 @@
 """All numbers of a report, computed once before anything is drawn."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from armslength.answers.cluster import Clusters, cluster_estimate
-from armslength.answers.explain import DOUBTFUL, NEARLY_ALL, Explanation, explain_pairs
+from armslength.answers.explain import DOUBTFUL, NEARLY_ALL, Explanation, explain_pairs, explainable
 from armslength.answers.outliers import Outliers, estimate_outliers
 from armslength.answers.pairs import best_question, pair_estimator
 from armslength.answers.plane import Plane, plane_of
@@ -39,22 +40,29 @@ class Reasons:
     """Prevalences of all sides that can be chosen, and the differences that the page shows without a choice.
 
     Attributes:
-        sketches: All rows of the page, with margins.
+        sketches: All rows of the page.
+        known: Those whose margins count the same as most; the others are left out of all sides.
         groups: The rows of each group.
         sides: (value, lower, upper) of every item group's prevalence in each party, then in each group: (n + g) x 3 x M. Up to 100 parties
             there are three of these: among parties and among groups; the same sides against all others; and all others of each side.
-            NaN where people are too few, or not known. None where these are too many numbers for a page.
+            NaN where people are too few, or there are no margins. None where these are too many numbers for a page.
         explanations: The differences between some sides; None where people are too few.
         beyond_chance: Whether they are about the populations behind the rows.
         choices: For how many comparisons the intervals hold together.
     """
 
     sketches: Sketches
+    known: frozenset[int]
     groups: tuple[Rows, ...]
     sides: Matrix | None
     explanations: dict[Comparison, Explanation | None]
     beyond_chance: bool
     choices: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The item groups."""
+        return self.sketches.rows(sorted(self.known)).margin_names
 
     def others(self, rows: Rows) -> Rows:
         """All rows but these."""
@@ -67,14 +75,17 @@ class Reasons:
 
     def near_limit(self) -> tuple[int, Rows]:
         """How many item groups of each person count, and the rows in which many people reach that; the margins themselves tell it."""
-        protocol = self.sketches.noises.terms(0)[0][0]
+        numbers = sorted(self.known)
+        rows = self.sketches.rows(numbers)
+        protocol = rows.noises.terms(0)[0][0]
         bound, margins = protocol.margin_contribution, protocol.margins
-        if self.sketches.margins is None or margins is None or bound is None:
+        if rows.margins is None or margins is None or bound is None:
             return 0, ()
         if margins.rule == "record" and bound >= len(margins.columns):
             return bound, ()  # everybody has one value in each column, and all count
-        counted, people = self.sketches.margins[:, :-1].sum(axis=1), self.sketches.margins[:, -1]
-        return bound, tuple(np.flatnonzero((people > 0) & (counted > NEARLY_ALL * bound * people)).tolist())
+        counted, people = rows.margins[:, :-1].sum(axis=1), rows.margins[:, -1]
+        near = np.flatnonzero((people > 0) & (counted > NEARLY_ALL * bound * people))
+        return bound, tuple(numbers[row] for row in near.tolist())
 
 
 def _others(rows: Rows, count: int) -> Rows:
@@ -320,8 +331,9 @@ def _reasons(findings: Findings, sketches: Sketches) -> Reasons | str:
     Guarantee: with probability at least the level all intervals hold together: half of the error is for all pairs of parties, half for
     all pairs of groups, each group against the rest, and each party against the rest. Not simultaneous: those of each pair.
     """
-    if sketches.margins is None:
-        return "not all were released with the same item groups; --only and --exclude choose those that were"
+    known = frozenset(np.flatnonzero(explainable(sketches)).tolist())
+    if len(known) < 2:
+        return "no two were released with the same item groups"
     if sketches.noises.has_shared:
         return "some rows have a release in common"
     count, beyond_chance = len(sketches), findings.explains_populations
@@ -338,16 +350,23 @@ def _reasons(findings: Findings, sketches: Sketches) -> Reasons | str:
         **{(parties[i], parties[j]): of_pair for i, j in pairs},
         **{(_others(rows, count), rows): of_group for rows in (*groups, *outliers)},
     }
-    limits = partial(_limits, sketches, beyond_chance=beyond_chance)
+
+    def with_margins(rows: Rows) -> Rows:
+        return tuple(row for row in rows if row in known)
+
+    def limits(rows: Rows, miss: float) -> Matrix:
+        return _limits(sketches, with_margins(rows), names, miss, beyond_chance=beyond_chance)
+
+    names = sketches.rows(sorted(known)).margin_names
     try:
         explanations = {
-            comparison: explain_pairs(sketches, [comparison], beyond_chance=beyond_chance, level=1 - miss)[0]
+            comparison: explain_pairs(sketches, [pair], beyond_chance=beyond_chance, level=1 - miss)[0]
             for comparison, miss in misses.items()
-            if all(comparison)
+            if all(pair := (with_margins(comparison[0]), with_margins(comparison[1])))
         }
         sides = None
         has_alone = 2 < count <= _MOST_ALONE
-        if (9 if has_alone else 3) * len((*parties, *groups)) * len(sketches.margin_names) <= _MOST_NUMBERS:
+        if (9 if has_alone else 3) * len((*parties, *groups)) * len(names) <= _MOST_NUMBERS:
             of_groups = [limits(rows, of_group) for rows in groups]
             blocks = [[limits(rows, of_pair) for rows in parties] + of_groups]
             if has_alone:
@@ -357,12 +376,13 @@ def _reasons(findings: Findings, sketches: Sketches) -> Reasons | str:
     except ParameterError as problem:
         return str(problem)
     together = sum(choices) if findings.simultaneous and count > 2 else 1
-    return Reasons(sketches, groups, sides, explanations, beyond_chance, together)
+    return Reasons(sketches, known, groups, sides, explanations, beyond_chance, together)
 
 
-def _limits(sketches: Sketches, rows: Rows, miss: float, *, beyond_chance: bool) -> Matrix:
+def _limits(
+    sketches: Sketches, rows: Rows, names: Sequence[str], miss: float, *, beyond_chance: bool
+) -> Matrix:
     """(value, lower, upper) of every item group of a side; NaN where people are too few."""
-    names = sketches.margin_names
     if rows:
         people = Prevalence.of(sketches.rows(rows), beyond_chance=beyond_chance)
         tail = miss / 2 / len(names)

@@ -128,7 +128,7 @@ def _margins(findings: Findings) -> dict[str, Any] | None:
     if not isinstance(reasons, Reasons) or reasons.sides is None:
         return None
     return {
-        "names": reasons.sketches.margin_names,
+        "names": reasons.names,
         "sides": _base64_floats(reasons.sides),
         "first": [findings.side_number(rows) for rows in findings.main_comparison],
         "groups": len(reasons.groups),
@@ -140,7 +140,9 @@ def _margins(findings: Findings) -> dict[str, Any] | None:
 def safe_json(document: Any) -> str:
     """JSON without any character that HTML could read as markup."""
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return "".join(_UNSAFE.get(letter, letter) for letter in text)
+    for letter, harmless in _UNSAFE.items():
+        text = text.replace(letter, harmless)
+    return text
 
 
 def _base64_floats(values: NDArray[np.float64]) -> str:

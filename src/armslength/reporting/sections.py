@@ -124,7 +124,7 @@ def _differs(findings: Findings) -> str:
     if not isinstance(reasons, Reasons):
         text = f"In what parties differ cannot be said of these rows: {escaped(reasons)}."
         return section("differs", heading, f"<p>{_NO_MARGINS if reasons == NO_MARGINS else text}</p>")
-    limit = _limit_note(findings, reasons)
+    limit = _limit_note(findings, reasons) + _left_out_note(findings, reasons)
     if reasons.sides is None:
         too_many = "There are too many item groups to choose two sides here: <code>armslength explain</code> compares any two."
         return section("differs", heading, f"<p>{too_many}</p>", limit)
@@ -150,6 +150,15 @@ def _limit_note(findings: Findings, reasons: Reasons) -> str:
         "Shares there come out too small; where people have more item groups on one side, a true “more” can come out as “fewer”. "
         "A protocol with a larger bound would show it.</p>"
     )
+
+
+def _left_out_note(findings: Findings, reasons: Reasons) -> str:
+    """Which parties have no part in the reasons."""
+    labels = [label for row, label in enumerate(findings.labels) if row not in reasons.known]
+    if not labels:
+        return ""
+    names = some_names(labels, _MOST_NAMES)
+    return f'<p class="note">Without {names}: released with other item groups, or without any.</p>'
 
 
 def _choices(findings: Findings, reasons: Reasons, *, is_first: bool) -> str:

@@ -14,6 +14,7 @@ from armslength.reporting.findings import (
     Rows,
 )
 from armslength.reporting.markup import escaped, level_text, name, percent, some_names
+from armslength.sketches.misfits import listed
 from armslength.sketches.sketches import Sketches
 
 _SIZES = (
@@ -118,6 +119,11 @@ def limits(findings: Findings, sketches: Sketches) -> list[str]:
             "and the public random projection, but no error in the data, nor what its limits leave out."
         ),
     ]
+    different = listed(sketches.misfits)
+    if different:
+        claims.append(
+            f"<strong>Not all were released with the same settings</strong>: {escaped('; '.join(different))}."
+        )
     if not findings.simultaneous:
         misses = f"{100 * (1 - findings.level):.3g}"
         claims.append(f"<strong>Each interval holds by itself.</strong> About {misses} in 100 miss.")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from armslength.errors import ParameterError
 from armslength.protocol.protocol import Protocol
 from armslength.threads import cached_attribute
 
@@ -21,6 +22,7 @@ Release = tuple[Protocol, str]
 Term = tuple[Protocol, float]  # the protocol of one noise, and its coefficient
 
 _ORIGIN = np.dtype([("release", "V12"), ("row", ">u4")])  # what the id of a noise says
+_MOST_SHARED = 1 << 23  # pairs of terms with one noise
 _ROUNDING = 1e-13  # a coefficient this much smaller than what it is the sum of is rounding, not noise
 
 
@@ -191,6 +193,10 @@ class Noises:
     def shared_terms(self, other: "Noises") -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """All pairs of a term here and a term there that have the same noise id."""
         order, first, counts = self._matches(other)
+        if counts.sum() > _MOST_SHARED:
+            raise ParameterError(
+                f"rows must have at most {_MOST_SHARED:,} noises in common, over all pairs, got {counts.sum():,}; compare fewer rows at a time"
+            )
         return np.repeat(np.arange(len(counts)), counts), order[_ranges(first, counts)]
 
     def shared_pairs(self, other: "Noises") -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -14,8 +14,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from armslength.checks import check_local, integer, short_repr
-from armslength.errors import CorruptFileError, IncompatibleSketchesError, ParameterError, plural
+from armslength.errors import CorruptFileError, ParameterError, plural
+from armslength.protocol.margins import Margins
 from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
+from armslength.sketches.misfits import Misfit, Source, check_all_fit, incomparable, misfits
 from armslength.sketches.noises import Noises
 from armslength.sketches.parquet_footer import (
     DamagedFileError,
@@ -37,8 +39,9 @@ from armslength.sketches.sketch_format import (
     read_header,
     read_in_clear,
     read_labels,
+    usual_margins,
 )
-from armslength.sketches.sketches import Sketches, SketchRows, check_same_space
+from armslength.sketches.sketches import Sketches, SketchRows, unknown_label
 from armslength.threads import cached_attribute, ordered_map
 
 StrPath = str | os.PathLike[str]
@@ -57,6 +60,7 @@ def load(paths: Any, *, limit: int = DEFAULT_LIMIT, max_work: int | None = DEFAU
         max_work: How much work their protocols may ask for together, in operations of about a nanosecond; None: no limit.
     """
     files = open_files("paths", paths, limit, max_work)
+    check_all_fit([file.source for file in files])
     for file in files:
         file.check_size()
     return Collection(files).all_rows()
@@ -159,6 +163,15 @@ class SketchFile:
         with as_corrupt_file(self.path):
             check_size(groups, self.layout, self.limit)
 
+    def labels(self) -> Iterator[str]:
+        """The labels of all rows; no other column is read."""
+        return (label for group in range(len(self.groups)) for label in self.column("label", group))
+
+    @property
+    def source(self) -> Source:
+        """Its rows, as what may have other settings than those of other files."""
+        return Source(self.header.protocols, self.rows, self.labels, self.path)
+
     def sketches(self, group: int) -> Sketches:
         """The rows of one group."""
         columns = self._read(group, lambda table: read_columns(table, self.header))
@@ -241,7 +254,7 @@ class Collection(SketchRows):
         protocols: The protocols of all rows; they share one space.
         releases: The same, each with what was released under it: "events", "rows" or "stream"; "unknown" for a protocol without rows.
         has_totals: Whether all rows have totals; if only some have, no block has any.
-        has_margins: Whether all rows have the same margins; if only some have, no block has any.
+        has_margins: Whether all rows have the same margins. If only some have, others than most have are left out of blocks.
     """
 
     def __init__(self, files: Sequence[SketchFile], groups: Sequence[_Group] | None = None) -> None:
@@ -249,14 +262,7 @@ class Collection(SketchRows):
         headers = {id(file.header): file.header for file in self.files}.values()
         self.releases = tuple(dict.fromkeys(release for header in headers for release in header.releases))
         super().__init__(protocol for protocol, _ in self.releases)
-        layouts = [file.layout for file in self.files]
-        # A row keeps its total, and its margins, if all rows have them.
-        self._layout = Layout(
-            layouts[0].width,
-            all(layout.is_integer for layout in layouts),
-            all(layout.has_totals for layout in layouts),
-            margin_width(self.protocols) if all(layout.margin_width for layout in layouts) else 0,
-        )
+        self._layout, self._item_groups = _common_layout(self.files)
         self.has_totals, self.has_margins = self._layout.has_totals, self._layout.margin_width > 0
         if groups is None:
             groups = [
@@ -316,20 +322,33 @@ class Collection(SketchRows):
         if len(rows) and not 0 <= rows.min() <= rows.max() < len(self):
             raise ParameterError(f"rows must be numbers from 0 to {len(self) - 1}, got others")
         unique, inverse = np.unique(rows, return_inverse=True)
-        by_group = self._rows_by_group(unique)
+        by_group = list(self._rows_by_group(unique))
+        # What all of the chosen rows have, they keep.
+        files = [self._groups[group].file for group, _ in by_group]
         pieces = (self._groups[group].sketches().rows(part.tolist()) for group, part in by_group)
-        sketches = self._join(pieces, len(unique))
+        sketches = self._join(pieces, len(unique), *(_common_layout(files) if files else ()))
         return sketches if np.array_equal(unique, rows) else sketches.rows(inverse.tolist())
 
     def without(self, label: str) -> "Collection":
         """All rows but those of this label; reads the labels once."""
-        numbers = np.array([number for number, other in enumerate(self.each_label()) if other == label])
-        if not len(numbers):
-            raise ParameterError(f"label must be one of the collection's, got {short_repr(label)}")
-        groups = list(self._groups)
-        for group, rows in self._rows_by_group(numbers):
-            groups[group] = replace(groups[group], rows=np.delete(groups[group].rows, rows).tolist())
-        return Collection(self.files, groups)
+        rest = self.where(lambda other: other != label)
+        if len(rest) == len(self):
+            raise unknown_label(label, self.each_label())
+        return rest
+
+    def where(self, keep: Callable[[str], bool]) -> "Collection":
+        """The rows whose labels are to be kept; reads the labels once."""
+        groups = [
+            replace(
+                group,
+                rows=[
+                    row for row, label in zip(group.rows, group.column("label"), strict=True) if keep(label)
+                ],
+            )
+            for group in self._groups
+        ]
+        used = {id(group.file) for group in groups if len(group)}
+        return Collection([file for file in self.files if id(file) in used] or self.files, groups)
 
     def _rows_by_group(self, numbers: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """The number of each row group that has one of the rows, and their numbers within it."""
@@ -357,23 +376,52 @@ class Collection(SketchRows):
         map_groups = ordered_map if len(self._groups) > 1 else map
         return self._join(map_groups(_Group.sketches, self._groups), len(self))
 
-    def _join(self, pieces: Iterable[Sketches], rows: int) -> Sketches:
-        """All rows of all pieces, of which there are so many."""
+    def _join(
+        self,
+        pieces: Iterable[Sketches],
+        rows: int,
+        layout: Layout | None = None,
+        item_groups: Margins | None = None,
+    ) -> Sketches:
+        """All rows of all pieces, of which there are so many; with this layout and these margins, or those of all files."""
+        if layout is None:
+            layout, item_groups = self._layout, self._item_groups
         try:
-            arrays = self._layout.empty(rows)
+            arrays = layout.empty(rows)
+            if item_groups is not None and not layout.margin_width:  # some have them
+                arrays["margins"] = np.full((rows, len(item_groups.names) + 1), np.nan)
         except (MemoryError, ValueError):  # more than there is, or than can be addressed
             raise ParameterError(
-                f"rows must fit into memory, got {rows} of {self._layout.width} numbers each; take fewer at a time"
+                f"rows must fit into memory, got {rows} of {layout.width} numbers each; take fewer at a time"
             ) from None
         labels, noises = list[str](), list[Noises]()
         for piece in pieces:
             part = slice(len(labels), len(labels) + len(piece))
             for name, array in arrays.items():
-                array[part] = getattr(piece, name)
+                if name != "margins" or piece.item_groups == item_groups:
+                    array[part] = getattr(piece, name)
             labels += piece.labels
             noises.append(piece.noises)
         joined = Noises.concat(noises) if noises else Noises.none(0)
         return Sketches(labels=labels, noises=joined, protocols=self.protocols, **arrays)
+
+
+def _common_layout(files: Sequence[SketchFile]) -> tuple[Layout, Margins | None]:
+    """The columns that all of the files have, and the item groups of the margins that most of their rows have."""
+    layouts = [file.layout for file in files]
+    headers = {id(file.header): file.header for file in files}.values()
+    item_groups = usual_margins(
+        (file.header.protocols[0].margins if file.layout.margin_width else None, file.rows) for file in files
+    )
+    layout = Layout(
+        layouts[0].width,
+        all(layout.is_integer for layout in layouts),
+        all(layout.has_totals for layout in layouts),
+        margin_width([protocol for header in headers for protocol in header.protocols])
+        if all(layout.margin_width for layout in layouts)
+        else 0,
+    )
+    return layout, item_groups
 
 
 def open_collection(
@@ -390,15 +438,58 @@ def open_collection(
         limit: How many bytes one row group of a file may unpack to.
         max_work: How much work their protocols may ask for together, in operations of about a nanosecond; None: no limit.
     """
+    files = _opened(source, limit, max_work)
+    check_all_fit([file.source for file in files])
+    return Collection(files)
+
+
+def open_fitting(
+    *sources: Any,
+    at_least: int = 1,
+    keep: Callable[[str], bool] | None = None,
+    limit: int = DEFAULT_LIMIT,
+    max_work: int | None = DEFAULT_WORK,
+) -> tuple[list[Collection], list[Misfit]]:
+    """A collection of each source, without files that cannot be compared with most rows; and all files with other settings.
+
+    Args:
+        sources: Each as for `open_collection`.
+        at_least: How many rows the first must have; the others must have one.
+        keep: Which labels are asked about. Other rows are left out, and files with no such label are not named; None: all.
+        limit: As for `open_collection`.
+        max_work: As for `open_collection`, of each source.
+    """
+    sides = [_opened(source, limit, max_work) for source in sources]
+    parts = [file.source for side in sides for file in side]
+    if keep is not None:
+        parts = [replace(part, is_asked=any(map(keep, part.labels()))) for part in parts]
+    found = misfits(parts)
+    left_out = {misfit.source for misfit in found if not misfit.is_comparable}
+    fits = iter(part.is_asked and number not in left_out for number, part in enumerate(parts))
+    fitting = [[file for file in side if next(fits)] for side in sides]
+    collections = []
+    for number, files in enumerate(fitting):
+        needed = 1 if number else at_least
+        rows = Collection(files) if files else None
+        if rows is not None and keep is not None:
+            rows = rows.where(keep)
+        if rows is None or len(rows) < needed:
+            if left_out:
+                raise incomparable(found)
+            raise ParameterError(
+                f"the files must hold at least {plural(needed, 'row')} to compare, got {0 if rows is None else len(rows)}; "
+                "name the files of other parties, too"
+            )
+        collections.append(rows)
+    return collections, found
+
+
+def _opened(source: Any, limit: int, max_work: int | None) -> list[SketchFile]:
+    """All files of a source, each once."""
     files = open_files("source", source, limit, max_work)
     if len({file.identity for file in files}) != len(files):
         raise ParameterError("source must name each file once, got one of them twice")
     for file in files:
-        try:
-            check_same_space((*files[0].header.protocols[:1], *file.header.protocols))
-        except IncompatibleSketchesError as problem:
-            raise IncompatibleSketchesError(f"{problem} in {file.path}") from None
-    for file in files:
         for group in range(len(file.groups)):
             file.check_size(group)
-    return Collection(files)
+    return files

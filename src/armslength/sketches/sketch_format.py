@@ -17,9 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from armslength.checks import LONGEST_LABEL
+from armslength.checks import LONGEST_LABEL, SHOWABLE, is_showable
 from armslength.errors import CorruptFileError, UnsupportedVersionError
 from armslength.files import atomic_write, canonical_json, read_json
+from armslength.protocol.margins import Margins
 from armslength.protocol.protocol import LARGEST_PROTOCOL_FILE, Protocol, protocols_of
 from armslength.protocol.work_budget import WorkBudget
 from armslength.sketches.card import check_card, release_card
@@ -237,6 +238,15 @@ def margin_width(protocols: Sequence[Protocol]) -> int:
     return len(shared.names) + 1
 
 
+def usual_margins(rows: Iterable[tuple[Margins | None, int]]) -> Margins | None:
+    """The item groups that most rows have margins of, given as (item groups, rows); None if none has."""
+    counts: dict[Margins, int] = {}
+    for item_groups, count in rows:
+        if item_groups is not None:
+            counts[item_groups] = counts.get(item_groups, 0) + count
+    return max(counts, key=counts.__getitem__, default=None)
+
+
 def check_size(groups: Sequence[RowGroup], layout: Layout, limit: int) -> None:
     """Refuses row groups that do not fit together, or would unpack to more than `limit` bytes, by the footer alone."""
     announced = entries = terms = 0
@@ -282,8 +292,8 @@ def read_labels(column: pa.ChunkedArray) -> list[str]:
     # Lengths first: a label that is too long never becomes a string.
     fit = bool(((lengths >= 1) & (lengths <= LONGEST_LABEL)).all())
     names: list[str] = different.to_pylist() if fit else []
-    if not fit or not all(map(str.isprintable, names)):
-        raise DamagedFileError(f"must have printable labels of 1 to {LONGEST_LABEL} bytes, got others")
+    if not fit or not all(map(is_showable, names)):
+        raise DamagedFileError(f"must have labels that are {SHOWABLE}, got others")
     return [names[number] for number in labels.indices.to_pylist()]
 
 

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from armslength.checks import LONGEST_LABEL, checked_labels, integer, number, short_repr
 from armslength.errors import IncompatibleSketchesError, ParameterError, plural
 from armslength.privacy.exact_numbers import decimal_text
+from armslength.protocol.margins import Margins
 from armslength.protocol.protocol import Protocol
-from armslength.protocol.schema import differences
 from armslength.results import Result
+from armslength.sketches.misfits import Misfit, Source, check_all_fit, differing_settings, misfits
 from armslength.sketches.noises import LARGEST_FACTOR, SMALLEST_FACTOR, SOURCES, UNKNOWN, Noises, Release
-from armslength.sketches.sketch_format import list_column, margin_width, write_sketch_file
+from armslength.sketches.sketch_format import list_column, usual_margins, write_sketch_file
+from armslength.threads import cached_attribute
 
 _COORDINATES_IN_REPR = 3
 
@@ -96,9 +98,7 @@ class SketchRows:
         for label, rows in rows_by_label.items():
             name = short_repr(label)
             if not rows:
-                raise ParameterError(
-                    f"label must be that of a row, got {name}{self._label_suggestion(label)}"
-                )
+                raise unknown_label(label, self.each_label())
             if len(rows) > 1:
                 raise ParameterError(
                     f"label must be that of one row, got {name}, which {len(rows)} rows have: "
@@ -106,14 +106,16 @@ class SketchRows:
                 )
         return [rows_by_label[label][0] for label in labels]
 
-    def _label_suggestion(self, label: str) -> str:
-        """For a message: what may be meant by a label that no row has."""
-        labels = list(islice(self.each_label(), 10_000))
-        by_casefold = {known.casefold(): known for known in labels}
-        close = [repr(by_casefold[match]) for match in get_close_matches(label.casefold(), by_casefold, 3)]
-        if close:
-            return f"; did you mean {' or '.join(close)}?"
-        return f"; there are {', '.join(map(repr, labels[:8]))}{', …' if len(self) > 8 else ''}"
+
+def unknown_label(label: str, labels: Iterable[str]) -> ParameterError:
+    """The error for a label that no row has, with what may be meant."""
+    known = list(islice(labels, 10_000))
+    by_casefold = {name.casefold(): name for name in known}
+    close = [repr(by_casefold[match]) for match in get_close_matches(label.casefold(), by_casefold, 3)]
+    advice = f"there are {', '.join(map(repr, known[:8]))}{', …' if len(known) > 8 else ''}"
+    if close:
+        advice = f"did you mean {' or '.join(close)}?"
+    return ParameterError(f"label must be that of a row, got {short_repr(label)}; {advice}")
 
 
 class Sketches(SketchRows, Result):
@@ -131,7 +133,8 @@ class Sketches(SketchRows, Result):
         transform: The public transform that all rows share.
         totals: The total Σⱼ xⱼ of each row with its noise, in grid units; None unless all rows were released with totals.
         margins: n x (M + 1): how many people have an item in each of `margin_names`, and how many people there are, each with
-            its noise; None unless all rows were released with the same margins. Sums are of people who are in one row only.
+            its noise; None unless all rows were released with the same margins. Sums are of people who are in one row only. Where
+            only some rows have those that most have, choosing these rows gives them: `sketches[sketches.with_margins]`.
         offsets: What is added to each row's stored numbers when they are read.
         in_clear: For each row, whether data without noise is part of it.
     """
@@ -152,7 +155,8 @@ class Sketches(SketchRows, Result):
         self.labels = tuple(map(str, range(len(values))) if labels is None else labels)
         self.noises = noises
         self.totals = totals
-        self.margins = margins
+        self.kept_margins = margins  # rows without them are NaN
+        self.margins = None if margins is None or self._has_gaps else margins
         self.offsets = noises.offsets
         self.in_clear: tuple[bool, ...] = tuple(noises.in_clear.tolist())
         for array in (values, totals, margins):
@@ -162,8 +166,47 @@ class Sketches(SketchRows, Result):
     @property
     def margin_names(self) -> tuple[str, ...]:
         """The M item groups of the margins; none without margins. The last is "(other)", unless they are values of a record."""
-        shared = self.protocols[0].margins
-        return () if self.margins is None or shared is None else shared.names
+        return () if self.margins is None or self.item_groups is None else self.item_groups.names
+
+    @property
+    def _has_gaps(self) -> bool:
+        """Whether some rows have margins and others have none."""
+        kept = self.kept_margins
+        return kept is not None and kept.dtype == np.float64 and bool(np.isnan(kept[:, -1]).any())
+
+    @property
+    def with_margins(self) -> NDArray[np.bool_]:
+        """For each row, whether it has margins, and the same as all that have some."""
+        if self.kept_margins is None or not self._has_gaps:
+            return np.full(len(self), self.margins is not None)
+        has: NDArray[np.bool_] = ~np.isnan(self.kept_margins[:, -1])
+        return has
+
+    @cached_attribute
+    def item_groups(self) -> Margins | None:
+        """What the margins of the rows that have them count."""
+        if self.kept_margins is None:
+            return None
+        kinds = {protocol.margins for protocol in self.protocols} - {None}
+        if len(kinds) > 1:
+            released = (self.noises.terms(row) for row in np.flatnonzero(self.with_margins).tolist())
+            kinds = {next((terms[0][0].margins for terms in released if terms), None)}
+        return next(iter(kinds), None)
+
+    @property
+    def misfits(self) -> list[Misfit]:
+        """The rows that were released with other settings than most, and which settings differ."""
+        rows_by_protocols: dict[tuple[Protocol, ...], list[str]] = {}
+        for row, label in enumerate(self.labels):
+            protocols = tuple(dict.fromkeys(protocol for protocol, _ in self.noises.terms(row)))
+            if protocols:  # without noise there are no settings
+                rows_by_protocols.setdefault(protocols, []).append(label)
+        return misfits(
+            [
+                Source(protocols, len(labels), labels.__iter__)
+                for protocols, labels in rows_by_protocols.items()
+            ]
+        )
 
     @property
     def releases(self) -> tuple[Release, ...]:
@@ -186,7 +229,14 @@ class Sketches(SketchRows, Result):
         return np.array(self.values, dtype=dtype, copy=copy)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Sketches, (self.values, self.labels, self.noises, self.protocols, self.totals, self.margins)
+        return Sketches, (
+            self.values,
+            self.labels,
+            self.noises,
+            self.protocols,
+            self.totals,
+            self.kept_margins,
+        )
 
     def equals(self, other: "Sketches") -> bool:
         """Whether both have the same values of the same type, labels, noises, protocols, totals and margins."""
@@ -303,6 +353,7 @@ def concat(parts: Sequence[Sketches]) -> Sketches:
     parts = list(parts)
     if not parts or not all(isinstance(part, Sketches) for part in parts):
         raise ParameterError("concat must get a list of sketches, got something else")
+    check_all_fit([Source(part.protocols, len(part), part.each_label) for part in parts])
     labels = [label for part in parts for label in part.labels]
     noises = Noises.concat([part.noises for part in parts])
     return _combined(parts, labels, noises, lambda *numbers: np.concatenate(numbers))
@@ -320,17 +371,34 @@ def sum_rows(sketches: Sketches, label: str) -> Sketches:
 def _combined(
     parts: Sequence[Sketches], labels: Sequence[str], noises: Noises, combine: Callable[..., NDArray[Any]]
 ) -> Sketches:
-    """What is made of the numbers of all parts; of totals, and of the same margins, if all parts have them."""
+    """What is made of the numbers of all parts; of totals, if all parts have them; and of the margins that most rows have."""
     protocols = tuple(protocol for part in parts for protocol in part.protocols)
     check_same_space(protocols)
-    values, totals, margins = (
-        [array for array in arrays if array is not None]
-        for arrays in zip(*((part.values, part.totals, part.margins) for part in parts), strict=True)
+    totals = [part.totals for part in parts if part.totals is not None]
+    item_groups = usual_margins((part.item_groups, int(part.with_margins.sum())) for part in parts)
+    values, margins = combine(*(part.values for part in parts)), None
+    if item_groups is not None:
+        margins = combine(*(_margins_of(part, item_groups) for part in parts))
+        missing = np.isnan(margins[:, -1])
+        if len(missing) and missing.all():
+            margins = None
+        elif not missing.any():
+            margins = margins.astype(values.dtype, copy=False)  # NaN had made them floats
+    return Sketches(
+        values,
+        labels,
+        noises,
+        protocols,
+        combine(*totals) if len(totals) == len(parts) else None,
+        margins,
     )
-    has_totals = len(totals) == len(parts)
-    has_margins = len(margins) == len(parts) and margin_width(protocols) > 0
-    numbers = (combine(*totals) if has_totals else None, combine(*margins) if has_margins else None)
-    return Sketches(combine(*values), labels, noises, protocols, *numbers)
+
+
+def _margins_of(part: Sketches, item_groups: Margins) -> NDArray[Any]:
+    """The margins of a part that counts these item groups; of another, as many NaN."""
+    if part.kept_margins is not None and part.item_groups == item_groups:
+        return part.kept_margins
+    return np.full((len(part), len(item_groups.names) + 1), np.nan)
 
 
 def check_same_space(protocols: Sequence[Protocol]) -> None:
@@ -338,5 +406,5 @@ def check_same_space(protocols: Sequence[Protocol]) -> None:
     first = protocols[0]
     for other in protocols[1:]:
         if other.space != first.space:
-            differing = ", ".join(differences(first.space_fields(), other.space_fields()))
+            differing = ", ".join(differing_settings(first, other))
             raise IncompatibleSketchesError(f"sketches must share one space, got different {differing}")

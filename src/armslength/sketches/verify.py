@@ -10,20 +10,21 @@ import pyarrow as pa
 
 from armslength.errors import ArmslengthError, ParameterError, plural, printable
 from armslength.laws import Law
-from armslength.ledger.entry import Entry, ledger_entry, one_spelling
+from armslength.ledger.entry import Entry, ledger_entry
 from armslength.ledger.ledger import Ledger
 from armslength.privacy.calibration import is_private_enough
 from armslength.privacy.exact_numbers import decimal_text
 from armslength.protocol.neighbors import gaussian_sensitivity_squared, margin_sensitivity
 from armslength.protocol.protocol import Protocol
-from armslength.protocol.schema import differences
 from armslength.protocol.work_budget import DEFAULT_WORK, WorkBudget
 from armslength.results import Result
 from armslength.sketches.card import release_card
+from armslength.sketches.misfits import all_differing_settings
 from armslength.sketches.plausibility import implausible, tested_rows
 from armslength.sketches.sketch_file import DEFAULT_LIMIT, Collection, SketchFile
 from armslength.sketches.sketch_format import margin_width
 from armslength.sketches.sketches import Sketches
+from armslength.spelling import nfc
 from armslength.transforms.transform import Transform, largest_column_norms
 from armslength.version import __version__
 
@@ -175,9 +176,7 @@ def _check_agreement(sketches: Sketches, protocol: Protocol | None) -> Check:
         return Check("agreement", NOT_CHECKED, words)
     if sketches.protocols == (protocol,):
         return Check("agreement", HOLDS, f"every row names the protocol {protocol.fingerprint}")
-    expected = protocol.document()
-    documents = [other.document() for other in sketches.protocols]
-    differing = {name for document in documents for name in differences(expected, document)}
+    differing = {name for other in sketches.protocols for name in all_differing_settings(protocol, other)}
     words = f"rows name another protocol: different {', '.join(sorted(differing))}"
     return Check("agreement", FAILS, words)
 
@@ -201,7 +200,7 @@ def _check_ledger(sketches: Sketches, ledger: Ledger | None) -> Check:
             return Check("ledger", FAILS, f"line {entry.number} was charged for another {other}")
         # A sum of rows may have any label.
         label = sketches.labels[row]
-        if are_released[row] and entry.labels[place : place + 1] != (one_spelling(label),):
+        if are_released[row] and entry.labels[place : place + 1] != (nfc(label),):
             words = f"line {entry.number} was charged for other labels than {printable(label)}"
             return Check("ledger", FAILS, words)
     if not found:

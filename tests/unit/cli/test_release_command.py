@@ -89,6 +89,20 @@ def test_a_dry_run_reads_no_event_and_spends_nothing(folder, monkeypatch):
     assert sorted(path.name for path in folder.iterdir()) == before
 
 
+def test_a_dry_run_needs_no_ledger_and_no_population(folder):
+    at = RELEASE.index("--population")
+    nobody = [*RELEASE[:at], *RELEASE[at + 2 :]]
+    assert run(*nobody, *GROUPS, "--dry-run").exit_code == 0  # beside a ledger
+    (folder / "ledger.sqlite").unlink()
+    before = sorted(path.name for path in folder.iterdir())
+    for command in (RELEASE, nobody, [*RELEASE, "--new-ledger"], [*nobody, "--new-ledger"]):
+        done = run(*command, *GROUPS, "--dry-run")
+        assert done.exit_code == 0, done.output
+        assert "3 sketches of 16 numbers would be released" in done.output
+    assert sorted(path.name for path in folder.iterdir()) == before
+    assert run(*nobody, *GROUPS).exit_code == 2  # a release does
+
+
 @pytest.mark.usefixtures("folder")
 def test_a_dry_run_says_no_where_the_release_would():
     assert run(*RELEASE, *GROUPS, "--no-ledger", "--dry-run").exit_code == 0
@@ -104,10 +118,16 @@ def test_a_ledger_must_exist_or_be_asked_for_before_anything_is_read(folder, mon
     before = sorted(path.name for path in folder.iterdir())
     with monkeypatch.context() as unread:
         unread.setattr("armslength.ingest.parquet_texts.ParquetTexts.pieces", None)
-        for flags in ([], ["--dry-run"], ["--ledger", "other.sqlite"], ["--new-ledger", "--no-ledger"]):
+        for flags in (
+            [],
+            ["--ledger", "other.sqlite"],
+            ["--ledger", "other.sqlite", "--dry-run"],
+            ["--new-ledger", "--no-ledger"],
+        ):
             refused = run(*RELEASE, *GROUPS, *flags)
             assert refused.exit_code == 2, refused.output
             assert "--new-ledger" in refused.stderr
+            assert "(--new-ledger, --new-ledger)" not in refused.stderr
         told = run(*RELEASE, *GROUPS, "--new-ledger", "--dry-run")
         assert told.exit_code == 0, told.output
     refused = run(*RELEASE, *GROUPS, "--new-ledger", "--item", "nothing")

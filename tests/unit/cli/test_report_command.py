@@ -50,8 +50,10 @@ def test_rows_without_margins_can_be_left_out(tmp_path):
         (bare if row.labels == ("b",) else row).save(tmp_path / f"{row.labels[0]}.parquet")
     files = [tmp_path / f"{label}.parquet" for label in "abc"]
     assert run(*files, "-o", page).exit_code == 0
-    assert "not all were released with the same item groups" in page.read_text(encoding="utf-8")
+    assert "more with Injuries (+" in page.read_text(encoding="utf-8")
+    assert "Without <bdi>b</bdi>:" in page.read_text(encoding="utf-8")
     assert run(*files, "-o", page, "--exclude", "b").exit_code == 0
+    assert "Without <bdi>" not in page.read_text(encoding="utf-8")
     assert "more with Injuries (+" in page.read_text(encoding="utf-8")
 
 

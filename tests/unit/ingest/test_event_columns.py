@@ -1,6 +1,8 @@
 """Columns: every type that is read, exactly, and every one that is refused. A single value that breaks its rule leaves out its own event."""
 
 import json
+import sqlite3
+from contextlib import closing
 from decimal import Decimal
 
 import numpy as np
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 import armslength as al
 from armslength.ingest import encoding, text_files
+from armslength.ingest.check_table import check_table
 from armslength.ingest.encoding import LeftOut
 from armslength.ingest.event_columns import EventColumns, canonical_person
 from armslength.ingest.event_table import PublicGroups, TableJob
@@ -87,7 +90,7 @@ def test_the_same_person_under_different_types_is_one_person(tmp_path):
         ({"what": pa.array([b"x"])}, "item must be of the protocol's type"),
         ({"who": pa.array([True])}, "person must be a column of text or numbers"),
         ({"who": pa.array([["a"]])}, "person must be a column of text or numbers"),
-        ({"who": pa.array([1], pa.float16())}, "columns of text or numbers, got a type"),
+        ({"who": pa.array([1], pa.float16())}, "person must be a column of text or numbers"),
         ({"amount": pa.array(["1"])}, "weight must be a column of numbers"),
         ({"amount": pa.array([True])}, "weight must be a column of numbers"),
     ],
@@ -302,7 +305,7 @@ def test_a_line_of_json_that_is_too_long_is_left_out(tmp_path, monkeypatch):
 
 def test_typed_json_is_refused_by_its_type():
     column = pa.ExtensionArray.from_storage(pa.json_(), pa.array(['"a"', "b"]))
-    with pytest.raises(al.InputError, match="person must be a column of text or numbers, got JSON"):
+    with pytest.raises(al.InputError, match="person must be a column of text or numbers, got json"):
         integers(pa.table({"who": column, "what": ["x", "y"]}), open_protocol())
 
 
@@ -324,6 +327,63 @@ def test_what_was_left_out_is_counted_for_the_data_holder(tmp_path):
     left_out = LeftOut()
     list(job.kept_events(KEY, left_out))
     assert left_out == LeftOut(rows=7, person=1, group=1, item=2, weight=2)
+
+
+MANY, ENOUGH = "a" + "\u0301\u0316" * 100_000, "a" + "\u0301" * 30  # normalizing the first takes minutes
+
+
+@pytest.mark.parametrize(
+    "kind", ["table", "dictionary", "csv", "jsonl", "json", "parquet", "large parquet", "sqlite"]
+)
+def test_text_with_too_many_marks_is_left_out_of_every_source(kind, tmp_path):
+    rows = [
+        ("p", "x"),
+        (MANY, "x"),
+        ("p", MANY),
+        ("p", f"{MANY}b"),
+        (ENOUGH, "y"),
+        ("q", ENOUGH),
+        ("q", f"é{MANY[1:]}"),
+    ]
+    if kind == "large parquet":  # read without the engine
+        rows += [(None, "x")] * 70_000
+    who, what = zip(*rows, strict=True)
+    source = table = pa.table({"who": who, "what": what})
+    path = tmp_path / f"e.{kind.split()[-1]}"
+    if kind == "dictionary":
+        source = pa.table({"who": who, "what": table["what"].dictionary_encode()})
+    elif kind == "csv":
+        path.write_text("who,what\n" + "".join(f"{a},{b}\n" for a, b in rows), encoding="utf-8")
+    elif kind in ("jsonl", "json"):
+        lines = [json.dumps({"who": a, "what": b}) for a, b in rows]
+        text = "\n".join(lines) if kind == "jsonl" else f"[{','.join(lines)}]"
+        path.write_text(text, encoding="utf-8")
+    elif "parquet" in kind:
+        pq.write_table(table, path)
+    elif kind == "sqlite":
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("CREATE TABLE e (who TEXT, what TEXT)")
+            connection.executemany("INSERT INTO e VALUES (?, ?)", rows)
+            connection.commit()
+        source = al.Source(f"sqlite:///{path}", table="e")
+    if source is table and kind != "table":
+        source = path
+    job = TableJob.of(source, open_protocol(), EventColumns("who", "what"), ONE)
+    left_out = LeftOut()
+    list(job.kept_events(KEY, left_out))
+    assert left_out == LeftOut(rows=len(rows), person=len(rows) - 6, item=3)
+    assert check_table(job).left_out == left_out
+    assert job.sums(KEY).values[0].tolist() == sketch(["x", "y", ENOUGH]).tolist()
+
+
+def test_items_with_too_many_marks_are_in_no_list():
+    table = pa.table({"who": ["p", "p"], "what": ["x", MANY]})
+    margins = {"x": "one"}
+    protocol = open_protocol(margins=margins, margin_share="0.2", margin_contribution=1, count="people")
+    job = TableJob.of(table, protocol, EventColumns("who", "what"), ONE, margins=margins)
+    left_out = LeftOut()
+    list(job.kept_events(KEY, left_out))
+    assert left_out == LeftOut(rows=2, item=1)
 
 
 WEIGHTS = st.lists(

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
-from armslength.ingest import encoding, event_table, parquet_texts
+from armslength.ingest import batches, encoding, event_table, parquet_texts
 from armslength.ingest.event_columns import EventColumns
-from armslength.ingest.event_table import TableJob, public_groups_of
+from armslength.ingest.event_table import PublicGroups, TableJob, public_groups_of
 from armslength.ingest.parquet_texts import ParquetTexts
 
 ROLES = {"person": "who", "item": "what", "group": "where"}
@@ -32,6 +32,11 @@ def visits(count, seed=1):
         for name, values in zip(ROLES.values(), (people, items, groups), strict=True)
     }
     return pa.table(columns, schema=pa.schema([(name, pa.string()) for name in columns]))
+
+
+WEIGHTED = al.Protocol(
+    PROTOCOL.transform, epsilon=1, contribution=1000, unit="one patient", count="events", total_share="0.1"
+)
 
 
 def job(source, protocol=PROTOCOL):
@@ -62,7 +67,7 @@ def is_read_as_texts(source):
 )
 @pytest.mark.parametrize("at_once", [512, 1 << 19])
 def test_texts_count_as_the_engine_counts_them(tmp_path, monkeypatch, options, at_once):
-    monkeypatch.setattr(parquet_texts, "ROWS_AT_ONCE", at_once)
+    monkeypatch.setattr(batches, "ROWS_AT_ONCE", at_once)
     path = tmp_path / "visits.parquet"
     pq.write_table(visits(5000), path, **options)
     assert is_read_as_texts(path)
@@ -71,6 +76,73 @@ def test_texts_count_as_the_engine_counts_them(tmp_path, monkeypatch, options, a
     assert not is_read_as_texts(path)
     assert counts(path) == read
     assert counts(visits(5000)) == read  # the same table in memory
+
+
+TEXT_ENCODINGS = ["PLAIN", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"]
+NUMBER_ENCODINGS = ["PLAIN", "DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT"]
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize(
+    "encodings",
+    [
+        *({name: encoding} for name in ROLES.values() for encoding in TEXT_ENCODINGS),
+        *({"amount": encoding} for encoding in NUMBER_ENCODINGS),
+    ],
+    ids=lambda encodings: "-".join(*encodings.items()),
+)
+def test_columns_in_every_encoding(tmp_path, encodings, version):
+    amounts = np.random.default_rng(2).integers(-3, 4, 3000)
+    kinds = (
+        ["int32", "int64"] if "DELTA_BINARY_PACKED" in encodings.values() else ["int64", "float32", "float64"]
+    )
+    for kind in kinds:
+        table = visits(3000).append_column("amount", pa.array(amounts).cast(kind))
+        path = tmp_path / f"{kind}.parquet"
+        pq.write_table(
+            table,
+            path,
+            use_dictionary=False,
+            column_encoding=encodings,
+            data_page_version=version,
+            row_group_size=700,
+        )
+        assert counts(path) == counts(table)
+        jobs = [
+            replace(job(source, WEIGHTED), columns=EventColumns(*ROLES.values(), "amount"))
+            for source in (path, table)
+        ]
+        read, expected = (each.sums(bytes(32)) for each in jobs)
+        assert np.array_equal(read.values, expected.values)
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("stored_as", [None, *TEXT_ENCODINGS])
+@pytest.mark.parametrize("by_engine", [False, True])
+def test_batches_have_few_bytes_however_long_the_texts_are(tmp_path, monkeypatch, role, stored_as, by_engine):
+    """A dictionary has a long text once; decoded at once, all of its rows would not fit."""
+    monkeypatch.setattr(batches, "BYTES_AT_ONCE", 1 << 16)
+    monkeypatch.setattr(batches, "_ROWS_DECODED", 64)
+    monkeypatch.setattr(encoding, "BYTES_AT_ONCE", 1 << 12)
+    if by_engine:
+        monkeypatch.setattr(event_table.ParquetTexts, "of", lambda *_: None)
+    table = visits(2000)
+    place = list(ROLES).index(role)
+    column = [value and value + "x" * 5000 for value in table.column(place).to_pylist()]
+    long = table.set_column(place, ROLES[role], pa.array(column, pa.string()))
+    options = (
+        {} if stored_as is None else {"use_dictionary": False, "column_encoding": {ROLES[role]: stored_as}}
+    )
+    pq.write_table(long, tmp_path / "long.parquet", **options)
+    groups = [group + "x" * 5000 for group in GROUPS] if role == "group" else GROUPS
+    known = replace(job(tmp_path / "long.parquet"), groups=PublicGroups(tuple(groups), "where"))
+    with known.opened() as opened:
+        sizes = [batch.nbytes for piece in opened.pieces() for batch in piece]
+    assert len(sizes) > 20 if role != "group" or by_engine else sizes
+    assert max(sizes) < 1 << 19
+    sums, same = known.sums(bytes(32)), replace(known, source=long).sums(bytes(32))
+    assert np.array_equal(sums.values, same.values)
+    assert np.array_equal(sums.totals, same.totals)
 
 
 def test_several_files_are_read_and_none_twice(tmp_path, monkeypatch):
@@ -147,7 +219,7 @@ def test_bytes_that_are_no_text_are_refused_and_not_shown(tmp_path, role):
 def test_more_items_than_are_remembered_are_the_same_for_any_number_of_threads(tmp_path, monkeypatch):
     """Threads that begin with a list of items may end with the next one."""
     monkeypatch.setattr(encoding, "_MOST_ITEMS", 1000)
-    monkeypatch.setattr(parquet_texts, "ROWS_AT_ONCE", 500)
+    monkeypatch.setattr(batches, "ROWS_AT_ONCE", 500)
     count, generator = 20_000, np.random.default_rng(1)
     columns = {
         "who": [f"p{number // 4}" for number in range(count)],

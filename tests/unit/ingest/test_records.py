@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import armslength as al
+from armslength.ingest.encoding import LeftOut
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups, TableJob
 from armslength.protocol.record import escaped, intervals, prefix, whole
@@ -112,6 +113,18 @@ def test_categories_that_are_not_listed():
     found = ["F", "1", "1", "\u00c9", "\u00c9", "(other)", "%28other)", *["(missing)"] * 2]
     assert counted == listed(*found)
     assert counted.keys() <= set(al.record_items({"x": names}))
+
+
+def test_categories_with_too_many_marks():
+    """None is listed, and the engine would take minutes to normalize them; where nothing is listed, no item can have them."""
+    many, enough = "a" + "\u0301\u0316" * 100_000, "\u00e1" + "\u0301" * 29
+    values = ["F", many, "F\u0301" + many, enough, "\u0301" * 31]
+    counted = items(column(values), {"x": ["F", enough]})
+    assert counted == listed("F", enough, *["(other)"] * 3)
+    left_out = LeftOut()
+    job = TableJob.of(column(values), protocol({"x": "category"}), EventColumns("id"), ONE)
+    list(job.kept_events(bytes(32), left_out))
+    assert left_out == LeftOut(rows=5, item=3)
 
 
 PERIODS = {

@@ -9,6 +9,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from armslength.privacy import calibration
 from armslength.privacy.calibration import gaussian_epsilon, gaussian_scale, is_private_enough
 from armslength.privacy.composition import (
     compose,
@@ -90,6 +91,24 @@ def test_the_gaussian_curve_in_60_digits(mu_squared, delta):
         assert exact_delta(decimal(found)) <= mpmath.mpf(delta)
         if found:
             assert exact_delta(decimal(found) * (1 - mpmath.mpf(2) ** -43)) > mpmath.mpf(delta)
+
+
+@pytest.mark.parametrize("mu_squared", ["1e-12", "0.0001", "0.05", "1", "7.3", "400", "1e6"])
+@pytest.mark.parametrize("delta", ["1e-400", "1e-9", "0.3"])
+def test_floats_save_comparisons_and_change_no_answer(mu_squared, delta, monkeypatch):
+    known = Fraction(mu_squared), Fraction(delta)
+    asked = []
+    exact = calibration.is_private_enough
+    monkeypatch.setattr(calibration, "is_private_enough", lambda *given: asked.append(given) or exact(*given))
+    found = gaussian_epsilon(*known)
+    fewer = len(asked)
+    monkeypatch.setattr(calibration, "_seems_enough", lambda *_: False)  # a guess at the wrong end
+    assert gaussian_epsilon(*known) == found
+    asked.clear()
+    monkeypatch.setattr(calibration, "_LARGEST_GUESSED", -1000)
+    assert gaussian_epsilon(*known) == found
+    if found and known[1] > Fraction(1, 10**300):
+        assert fewer <= len(asked) - 10
 
 
 def test_a_delta_that_is_missed_by_its_60th_digit_is_missed():

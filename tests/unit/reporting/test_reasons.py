@@ -54,13 +54,39 @@ def test_each_of_three_groups_comes_with_reasons():
     assert groups.text.count('class="reasons"') == 3
 
 
-def test_rows_without_margins_are_said():
-    """Joined rows keep only what all of them have."""
+def without_margins(row):
+    return al.Sketches(row.values, row.labels, row.noises, row.protocols, row.totals)
+
+
+def test_rows_without_margins_cost_only_their_own_reasons():
     hill, *others = with_margins([LOW] * 4 + [HIGH] * 4)
-    bare = al.Sketches(hill.values, hill.labels, hill.noises, hill.protocols, hill.totals)
-    page = page_about(al.concat([bare, *others]))
-    assert "not all were released with the same item groups" in page
+    joined = al.concat([without_margins(hill), *others])
+    groups, farthest, *_ = statements.statements(findings_of(joined, **KNOWN))
+    assert "more with Injuries (+" in groups.text
+    assert farthest.text.count("more with Injuries (+") >= 2
+    reasons = findings_of(joined, **KNOWN).reasons
+    assert np.isnan(reasons.sides[:2, 0]).all()
+    assert not np.isnan(reasons.sides[:, 1:]).any()
+    alone = findings_of(al.concat(others), **KNOWN).reasons
+    rest, group = (1, 2, 3), (4, 5, 6, 7)
+    found, expected = reasons.explanations[((0, *rest), group)], alone.explanations[((0, 1, 2), (3, 4, 5, 6))]
+    assert found.labels == expected.labels
+    assert np.array_equal(found.difference, expected.difference)
+    page = page_about(joined)
+    assert f"Without <bdi>{hill.labels[0]}</bdi>:" in page
     assert "armslength plan --margins" not in page
+    nobody = page_about(al.concat([without_margins(hill), *map(without_margins, others[1:]), others[0]]))
+    assert "no two were released with the same item groups" in nobody
+
+
+def test_the_page_names_parties_with_other_settings():
+    rows = with_margins([LOW] * 4)
+    page = page_about(rows)
+    assert "same settings" not in page
+    one = rows_with_margins(margin_protocol(epsilon=3), [[1, 2, 3, 400]], ["odd"])
+    same = rows_with_margins(margin_protocol(), [[1, 2, 3, 400]] * 3, ["a", "b", "c"])
+    page = page_about(al.concat([one, same]), by="size")
+    assert "odd: its epsilon differs" in page
 
 
 def test_the_limit_on_item_groups_is_named_where_many_people_reach_it():

@@ -78,10 +78,33 @@ def test_rows_without_margins_or_with_others_leave_none(rows):
         NONE.release(np.zeros((3, 1), dtype=int), items=["x"], ledger=al.NO_LEDGER),
         al.sketch_in_clear(PROTOCOL, np.zeros((3, 1), dtype=int), items=["x"]),
     ):
-        for made in (rows + other, other - rows, al.concat([rows, other]), al.concat([other, rows])[:1]):
+        for made in (rows + other, other - rows, al.concat([rows, other]), al.concat([other, rows])):
             assert made.margins is None
             assert made.margin_names == ()
         assert len(al.squared_distances(rows, other).value) == 3
+
+
+def test_rows_keep_the_margins_that_most_have_when_they_are_joined_with_others(rows, tmp_path):
+    bare = NONE.release(np.zeros((2, 1), dtype=int), items=["x"], labels=["x", "y"], ledger=al.NO_LEDGER)
+    other = rows_with_margins(OTHERS, COUNTS[:2], ["v", "w"])
+    joined = al.concat([bare, other, rows])
+    for number, part in enumerate((bare, other, rows)):
+        part.save(tmp_path / f"{number}.parquet")
+    again = pickle.loads(pickle.dumps(joined))  # noqa: S301  # of our own
+    assert again.equals(joined)
+    assert al.load(tmp_path).equals(joined)
+    collection = al.open_collection(tmp_path)
+    assert np.array_equal(joined.with_margins, [False] * 4 + [True] * 3)
+    for made in (joined, again, al.load(tmp_path), collection.to_sketches()):
+        for chosen in (made[["c", "a"]], made[4:][[2, 0]], made[made.with_margins][[2, 0]]):
+            assert np.array_equal(chosen.margins, rows.margins[[2, 0]])
+            assert chosen.margins.dtype == np.int64
+            assert chosen.margin_names == rows.margin_names
+        assert np.array_equal(sum_rows(made[["a", "b"]], "both").margins, [rows.margins[:2].sum(axis=0)])
+        assert made[["a", "x"]].margins is None
+        assert sum_rows(made, "all").margins is None
+    # Of files, the chosen rows count.
+    assert np.array_equal(collection[["w", "v"]].margins, other.margins[[1, 0]])
 
 
 def test_the_same_item_groups_by_two_tables_are_not_the_same_margins():

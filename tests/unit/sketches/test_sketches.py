@@ -216,11 +216,11 @@ def test_concat_joins_rows_of_different_protocols(sketches):
     [
         (
             al.Protocol(al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="y"), epsilon=1),
-            "transform seed",
+            "seed",
         ),
         (
             al.Protocol(al.SparseJL(input_dim=6, sketch_dim=8, sparsity=4, seed="x"), epsilon=1),
-            "transform sparsity",
+            "sparsity",
         ),
         (al.Protocol(al.SignJL(input_dim=6, sketch_dim=8, seed="x"), epsilon=1), "transform"),
         (al.Protocol(TRANSFORM, epsilon=1, resolution=0.5), "resolution"),
@@ -244,6 +244,11 @@ def test_noise_on_the_input_does_not_mix_with_noise_on_the_output():
     outside = al.Protocol(transform, epsilon=1, delta=1e-6).release(X, ledger=al.NO_LEDGER)
     with pytest.raises(al.IncompatibleSketchesError, match="noise_site"):
         al.squared_distances(inside, outside)
+
+
+def test_rows_without_noise_have_no_settings_that_could_differ(sketches):
+    clear = al.sketch_in_clear(sketches.protocol, X)
+    assert clear.misfits == al.concat([clear, sketches]).misfits == []
 
 
 def test_released_values_cannot_be_written_to(sketches):
