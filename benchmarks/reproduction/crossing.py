@@ -27,10 +27,10 @@ def crossings() -> list[dict[str, Any]]:
 def crossing(sparsity: int, squared_distance: float) -> float:
     """The δ at which both laws have the same variance, by bisection of its logarithm."""
     transform = al.SparseJL(sketch_dim=64 * sparsity, sparsity=sparsity, seed="crossing")
-    neighbors = al.Protocol(transform, epsilon=1).neighbors
+    radius = al.Protocol(transform, epsilon=1).grid_radius
 
     def variance(noise: str, delta: Fraction) -> float:
-        law, _ = calibrated_law(noise, transform, neighbors, _EPSILON, delta, "output")
+        law, _ = calibrated_law(noise, transform, radius, _EPSILON, delta, "output")
         pair = Cumulants(2 * law.cumulants.k2, 2 * law.cumulants.k4)
         _, slope, constant = transform.variance_curve(pair, "output")
         return slope * squared_distance + constant

@@ -52,7 +52,7 @@ def shares(case, factor, threshold):
     if protocol.noise == "gaussian":
         # the ratio is normal along the line between the neighbors
         distance = math.sqrt(
-            gaussian_sensitivity_squared(protocol.transform, protocol.neighbors, protocol.noise_site)
+            gaussian_sensitivity_squared(protocol.transform, protocol.grid_radius, protocol.noise_site)
         )
         sigma = protocol.law.scale
         place = threshold * sigma**2 / distance

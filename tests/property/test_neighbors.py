@@ -69,7 +69,7 @@ def check(protocol, x, neighbor):
     difference = [((a - b + 2**63) % 2**64) - 2**63 for a, b in zip(before, after, strict=True)]
     assert sum(abs(d) for d in difference) <= l1_radius_of(protocol)
     assert sum(d * d for d in difference) <= gaussian_sensitivity_squared(
-        protocol.transform, protocol.neighbors, "output"
+        protocol.transform, protocol.grid_radius, "output"
     )
 
 

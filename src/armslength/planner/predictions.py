@@ -45,7 +45,7 @@ class Option:
     @classmethod
     def of(cls, protocol: Protocol, transform: Transform, noise: str) -> Self:
         """With the sensitivity under the neighbors of a protocol."""
-        radius = float(protocol.neighbors.radius)
+        radius = float(protocol.grid_radius)
         if noise == "laplace":
             sensitivity = radius * transform.l1_sensitivity
         else:

@@ -77,9 +77,9 @@ class ShapeSituation(Situation):
         option = Option.of(self.protocol, transform, noise)
         delta = self.delta * (1 - self.margin_share)  # margins may take their share of it
         law = option.law(self.epsilon * (1 - share - self.margin_share), delta)
-        if law is None or not self.protocol.neighbors.radius / of_totals <= LARGEST_SCALE:
+        if law is None or not self.protocol.grid_radius / of_totals <= LARGEST_SCALE:
             return None
-        pair = self.pair(transform, law, total_law(self.protocol.neighbors, of_totals))
+        pair = self.pair(transform, law, total_law(self.protocol.grid_radius, of_totals))
         return ShapeSetting(**vars(option), total_share=share, pair=pair, seen=pair.seen_from())
 
 

@@ -5,7 +5,6 @@ Neighbors have ‖x − x'‖₁ ≤ ρ over all rows of a release, in data unit
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -20,21 +19,10 @@ _WIDENING = Fraction(1001, 1000)
 _FINEST, _COARSEST = Fraction(1, 2**60), Fraction(2**60)  # resolution
 
 
-@dataclass(frozen=True)
-class GridNeighbors:
-    """Integer vectors whose difference has an ℓ1 norm of at most R grid units."""
-
-    radius: int  # R
-
-    def l1_sensitivity(self, transform: Transform) -> int:
-        """How far A·x can move in ℓ1 norm: R·Δ₁, exactly."""
-        return self.radius * transform.l1_sensitivity
-
-
-def grid_neighbors(
+def radius_on_grid(
     radius: Fraction, resolution: Fraction, *, on_grid: bool, changed_entries: int | None
-) -> GridNeighbors:
-    """The neighbors of radius ρ in grid units.
+) -> int:
+    """R: neighbors of radius ρ are integer vectors whose difference has an ℓ1 norm of at most R grid units.
 
     On the grid, x/γ is an integer, so R = ⌊ρ/γ⌋. Off the grid, a floor turns a difference t > 0 of a coordinate into at
     most ⌈t⌉ < t + 1, in at most j entries over all rows: R = ⌈ρ/γ⌉ + j − 1.
@@ -44,11 +32,11 @@ def grid_neighbors(
         if grid < 1:
             rule = "radius must be at least the resolution"
             raise ParameterError(f"{rule}, got radius={float(radius):g}, resolution={float(resolution):g}")
-        return GridNeighbors(grid)
+        return grid
     if changed_entries is None:
         rule = "changed_entries must say how many entries one unit can change"
         raise ParameterError(f"{rule}, got None; or set on_grid=True")
-    return GridNeighbors(_floored(radius / resolution, changed_entries))
+    return _floored(radius / resolution, changed_entries)
 
 
 def _floored(radius: Fraction, j: int) -> int:
@@ -97,7 +85,7 @@ def checked_range(value: Any, resolution: Fraction) -> tuple[Fraction, Fraction]
 def calibrated_law(
     noise: str,
     transform: Transform,
-    neighbors: GridNeighbors,
+    grid_radius: int,
     epsilon: Fraction,
     delta: Fraction,
     noise_site: str,
@@ -109,22 +97,22 @@ def calibrated_law(
     Reference: paper, lemma technicalDP; docs/privacy.md.
     """
     if noise == "laplace":
-        sensitivity = neighbors.l1_sensitivity(transform)
+        sensitivity = grid_radius * transform.l1_sensitivity
         return DiscreteLaplace(laplace_scale(sensitivity, epsilon)), sensitivity
     if delta == 0:
         raise ParameterError("delta must be above 0 for Gaussian noise, got 0")  # before any scan of a matrix
-    squared = gaussian_sensitivity_squared(transform, neighbors, noise_site)
+    squared = gaussian_sensitivity_squared(transform, grid_radius, noise_site)
     return RoundedNormal(gaussian_scale(squared, epsilon, delta)), squared
 
 
-def gaussian_sensitivity_squared(transform: Transform, neighbors: GridNeighbors, noise_site: str) -> int:
+def gaussian_sensitivity_squared(transform: Transform, grid_radius: int, noise_site: str) -> int:
     """How far neighbors are apart where Gaussian noise is added, in squared ℓ2 norm and integer units: (R·Δ₂)², exactly."""
-    return neighbors.radius**2 * transform.sensitivity_squared(noise_site)
+    return grid_radius**2 * transform.sensitivity_squared(noise_site)
 
 
 def choose_noise(
     transform: Transform,
-    neighbors: GridNeighbors,
+    grid_radius: int,
     epsilon: Fraction,
     delta: Fraction,
     squared_distance: float,
@@ -139,7 +127,7 @@ def choose_noise(
     variances, unit = dict[str, float](), float(transform.scale_squared)
     for noise in ("laplace", "gaussian"):
         with suppress(ParameterError):  # its scale is out of range
-            law, _ = calibrated_law(noise, transform, neighbors, epsilon, delta, "output")
+            law, _ = calibrated_law(noise, transform, grid_radius, epsilon, delta, "output")
             k2, k4 = 2 * law.cumulants.k2 * unit, 2 * law.cumulants.k4 * unit**2
             variances[noise] = 4 * k2 * squared_distance + transform.sketch_dim * (k4 + 2 * k2**2)
     if not variances:
@@ -157,7 +145,7 @@ def check_shares(share: Fraction, margin_share: Fraction) -> None:
         raise ParameterError(f"{rule}, got {float(share + margin_share):g}: sketches get the rest")
 
 
-def total_law(neighbors: GridNeighbors, epsilon: Fraction) -> DiscreteLaplace:
+def total_law(grid_radius: int, epsilon: Fraction) -> DiscreteLaplace:
     """The law of the noise of a row's total Σⱼ xⱼ, in grid units.
 
     Guarantee: all totals of a release together are ε-DP at this ε: neighbors differ by at most R in ℓ1 norm over all rows,
@@ -165,7 +153,7 @@ def total_law(neighbors: GridNeighbors, epsilon: Fraction) -> DiscreteLaplace:
     (ε, δ)-DP by composition.
     Reference: docs/privacy.md, totals.
     """
-    return DiscreteLaplace(laplace_scale(neighbors.radius, epsilon))
+    return DiscreteLaplace(laplace_scale(grid_radius, epsilon))
 
 
 def margin_sensitivity(

@@ -19,9 +19,9 @@ from armslength.protocol.neighbors import (
     checked_range,
     checked_resolution,
     choose_noise,
-    grid_neighbors,
     margin_law,
     margin_sensitivity,
+    radius_on_grid,
     total_law,
 )
 from armslength.protocol.public_lists import is_hash, list_hash, nfc
@@ -162,7 +162,7 @@ class Protocol(Result):
         self.resolution = checked_resolution(resolution, self.radius, can_differ)
         self.on_grid = _checked_on_grid(on_grid, resolution)
         self.value_range = checked_range(value_range, self.resolution)
-        self.neighbors = grid_neighbors(
+        self.grid_radius = radius_on_grid(
             self.radius, self.resolution, on_grid=self.on_grid, changed_entries=can_differ
         )
 
@@ -181,13 +181,13 @@ class Protocol(Result):
         if noise == "auto":
             privacy = self.sketch_epsilon, self.delta - self.margin_delta
             squared_distance = (distance / float(self.resolution)) ** 2
-            noise = choose_noise(transform, self.neighbors, *privacy, squared_distance)
+            noise = choose_noise(transform, self.grid_radius, *privacy, squared_distance)
             self.margin_law, self.margin_delta = margin_law(*for_margins, noise)
         self.noise, self.sketch_delta = noise, self.delta - self.margin_delta
         self.law, self.sensitivity = calibrated_law(
-            noise, transform, self.neighbors, self.sketch_epsilon, self.sketch_delta, noise_site
+            noise, transform, self.grid_radius, self.sketch_epsilon, self.sketch_delta, noise_site
         )
-        self.total_law = total_law(self.neighbors, self.totals_epsilon) if self.total_share else None
+        self.total_law = total_law(self.grid_radius, self.totals_epsilon) if self.total_share else None
         self.released_delta = self.delta if noise == "gaussian" else Fraction(0)
         self._frozen = True
 
@@ -361,7 +361,7 @@ class Protocol(Result):
             "margin_contribution": self.margin_contribution,
         }
         derived = {
-            "grid_radius": self.neighbors.radius,
+            "grid_radius": self.grid_radius,
             "scale": self.law.scale.hex(),
             "total_scale": None if self.total_law is None else self.total_law.scale.hex(),
             "margin_noise": None if self.margin_law is None else self.margin_law.name,

@@ -239,16 +239,16 @@ def check_matrix(protocol: Protocol) -> Check:
 
 def check_calibration(protocol: Protocol) -> Check:
     """That the scale is enough for ε and δ: not by computing it again, but by proving its guarantee."""
-    transform, neighbors, scale = protocol.transform, protocol.neighbors, protocol.law.scale
+    transform, radius, scale = protocol.transform, protocol.grid_radius, protocol.law.scale
     if protocol.noise == "laplace":
-        sensitivity = neighbors.l1_sensitivity(transform)
+        sensitivity = radius * transform.l1_sensitivity
         words = f"scale {scale!r} times ε = {decimal_text(protocol.sketch_epsilon)} is at least the ℓ1 sensitivity {sensitivity}, in exact rationals"
     else:
-        sensitivity = gaussian_sensitivity_squared(transform, neighbors, protocol.noise_site)
+        sensitivity = gaussian_sensitivity_squared(transform, radius, protocol.noise_site)
         words = f"scale {scale!r}: at ε = {decimal_text(protocol.sketch_epsilon)}, δ is at most {decimal_text(protocol.sketch_delta)}, in ball arithmetic"
     enough = _covers(protocol.law, sensitivity, protocol.sketch_epsilon, protocol.sketch_delta)
     if protocol.total_law is not None:
-        enough = enough and _covers(protocol.total_law, neighbors.radius, protocol.totals_epsilon)
+        enough = enough and _covers(protocol.total_law, radius, protocol.totals_epsilon)
         words += "; the noise of totals is enough for their share"
     if protocol.margin_law is not None:
         bounds = protocol.margin_contribution or 0, protocol.contribution or 0, protocol.resolution

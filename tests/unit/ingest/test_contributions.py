@@ -112,7 +112,7 @@ def test_several_files_are_one_table(tmp_path):
 
 def test_a_bound_that_is_no_multiple_of_the_resolution_is_rounded_down():
     protocol = counting_protocol(5, resolution=2)
-    assert contributions.contribution_in_grid_units(protocol) == 2 == protocol.neighbors.radius
+    assert contributions.contribution_in_grid_units(protocol) == 2 == protocol.grid_radius
     table = as_table([("p", "north", 1, 100)])
     assert sums(table, protocol, weighted=True)[0, 1] == 2
 

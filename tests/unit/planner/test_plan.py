@@ -69,7 +69,7 @@ def test_the_recommended_line_is_within_a_percent_of_the_best_and_becomes_a_prot
     assert protocol.transform.sketch_dim == plan.recommended.sketch_dim <= 512
     assert protocol.epsilon == plan.situation.epsilon
     assert protocol.delta == (plan.situation.delta if protocol.noise == "gaussian" else 0)
-    assert protocol.neighbors == plan.situation.protocol.neighbors
+    assert protocol.grid_radius == plan.situation.protocol.grid_radius
     assert protocol.transform.parameters().get("seed", "x") == "x"
 
 

@@ -345,7 +345,7 @@ def test_the_noise_covers_what_one_person_moves(known, sensitivity):
     assert scale * made.margins_epsilon >= sensitivity
     assert Fraction(np.nextafter(made.margin_law.scale, 0)) * made.margins_epsilon < sensitivity
     assert (made.margins_epsilon, made.sketch_epsilon) == (Fraction(1, 5), Fraction(4, 5))
-    sketch = made.neighbors.l1_sensitivity(made.transform)
+    sketch = made.grid_radius * made.transform.l1_sensitivity
     assert Fraction(made.law.scale) * made.sketch_epsilon >= sketch
 
 

@@ -65,7 +65,7 @@ def test_a_protocol_comes_back_from_its_file(protocol, tmp_path):
     assert again == protocol
     assert hash(again) == hash(protocol)
     assert again.document() == protocol.document()
-    assert (again.law, again.neighbors, again.space) == (protocol.law, protocol.neighbors, protocol.space)
+    assert (again.law, again.grid_radius, again.space) == (protocol.law, protocol.grid_radius, protocol.space)
     assert [path.name for path in tmp_path.iterdir()] == ["p.json"]
 
 
@@ -215,7 +215,7 @@ def test_people_are_counted_where_there_is_a_contribution():
     assert people == al.Protocol(SPARSE, epsilon=1, contribution=20, count="people", one_group=False)
     # what is counted never changes what one person can move, nor which sketches can be compared
     assert len({each.fingerprint for each in protocols}) == 4
-    assert len({(each.radius, each.neighbors, each.law, each.space) for each in protocols}) == 1
+    assert len({(each.radius, each.grid_radius, each.law, each.space) for each in protocols}) == 1
     fields = {row["field"]: row["value"] for row in protocols[3].to_arrow().to_pylist()}
     assert (fields["count"], fields["one_group"]) == ("events", "True")
 
@@ -255,7 +255,7 @@ def test_radius_on_the_grid(radius, resolution, on_grid, changed_entries, expect
         on_grid=on_grid,
         changed_entries=changed_entries,
     )
-    assert protocol.neighbors.radius == expected
+    assert protocol.grid_radius == expected
 
 
 @given(st.fractions(min_value="1/1000", max_value=1000), st.integers(1, 100))
@@ -263,7 +263,7 @@ def test_resolution_auto_widens_by_under_a_thousandth_and_is_the_largest_that_do
     protocol = al.Protocol(
         SPARSE, epsilon=1, radius=radius, resolution="auto", changed_entries=changed_entries
     )
-    widened = protocol.neighbors.radius * protocol.resolution / radius
+    widened = protocol.grid_radius * protocol.resolution / radius
     assert 1 <= widened <= Fraction(1001, 1000)
     coarser = 2 * protocol.resolution
     assert (math.ceil(radius / coarser) + changed_entries - 1) * coarser > Fraction(1001, 1000) * radius

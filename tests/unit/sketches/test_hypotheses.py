@@ -197,5 +197,5 @@ def test_why_touched_must_be_said():
     assert np.abs(x - other).sum() == pytest.approx(0.5)
     moved = al.sketch_in_clear(protocol, other).values - al.sketch_in_clear(protocol, x).values
     assert np.abs(moved).sum() == 1000
-    assert protocol.neighbors.radius == 1
+    assert protocol.grid_radius == 1
     assert "changes at most 1 entry over all rows" in guarantee_in_words(protocol, "rows")
