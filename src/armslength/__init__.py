@@ -88,7 +88,7 @@ _HOME = {
         "answers.nearest": "Nearest nearest",
         "answers.outliers": "Outliers outliers",
         "answers.plane": "Plane plane",
-        "errors": "ArmslengthError BudgetError CorruptFileError FormatError IncompatibleSketchesError InputError NotResolvableError ParameterError UnsupportedVersionError",
+        "errors": "ArmslengthError BudgetError CorruptFileError FormatError IncompatibleSketchesError InputError NotResolvableError OutOfMemoryError ParameterError UnsupportedVersionError",
         "estimates.contribution_quantiles": "ContributionQuantiles",
         "estimates.distances": "cosines distances inner_products squared_distances squared_norms valid_squared_distances",
         "estimates.estimate": "Estimate",

@@ -34,6 +34,7 @@ NAMES = [
     "NO_LEDGER",
     "Nearest",
     "NotResolvableError",
+    "OutOfMemoryError",
     "Outliers",
     "ParameterError",
     "Plan",
