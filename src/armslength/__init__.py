@@ -80,7 +80,7 @@ _HOME = {
         "answers.nearest": "Nearest nearest",
         "answers.outliers": "Outliers outliers",
         "answers.plane": "Plane plane",
-        "errors": "ArmslengthError BudgetError CorruptFileError FormatError IncompatibleSketchesError InputError NotResolvableError ParameterError UnsupportedVersionError",
+        "errors": "ArmslengthError BudgetError CorruptFileError FormatError IncompatibleSketchesError InputError NotResolvableError OutOfMemoryError ParameterError UnsupportedVersionError",
         "estimates.distances": "cosines distances inner_products squared_distances squared_norms valid_squared_distances",
         "estimates.estimate": "Estimate",
         "estimates.shapes": "shape_cosines shape_distances totals",

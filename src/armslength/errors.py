@@ -22,6 +22,11 @@ def printable(text: str) -> str:
 _CONTEXT = vars(BaseException)["__context__"]
 
 
+NO_MEMORY = (
+    "this machine has too little free memory; end other programs, use fewer threads, or take another machine"
+)
+
+
 class ArmslengthError(Exception):
     """The root of every error that armslength raises on purpose. Its message is one line, whatever names it shows.
 

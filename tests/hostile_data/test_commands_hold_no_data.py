@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
@@ -108,7 +109,7 @@ def test_a_bug_shows_its_place_and_not_its_message(folder, events, monkeypatch):
     assert not traces(done.output)
 
 
-@pytest.mark.parametrize("error", [MemoryError, RecursionError, UnicodeError, OSError, ExceptionGroup])
+@pytest.mark.parametrize("error", [RecursionError, UnicodeError, OSError, ExceptionGroup])
 def test_every_kind_of_bug_is_caught(folder, events, monkeypatch, error):
     def broken(*_):
         raise error(TEXT, [ValueError(INTEGER)]) if error is ExceptionGroup else error(TEXT)
@@ -117,6 +118,18 @@ def test_every_kind_of_bug_is_caught(folder, events, monkeypatch, error):
     done = release(folder, events)
     assert done.exit_code == 1
     assert f"internal error ({error.__name__})" in done.output
+    assert not traces(done.output)
+
+
+@pytest.mark.parametrize("error", [MemoryError, pa.ArrowMemoryError])
+def test_too_little_memory_is_no_bug_and_no_damage(folder, events, monkeypatch, error):
+    def broken(*_):
+        raise error(TEXT)
+
+    monkeypatch.setattr(GroupSums, "add", broken)
+    done = release(folder, events)
+    assert done.exit_code == 2
+    assert "memory" in done.output
     assert not traces(done.output)
 
 

@@ -30,6 +30,7 @@ NAMES = [
     "NO_LEDGER",
     "Nearest",
     "NotResolvableError",
+    "OutOfMemoryError",
     "Outliers",
     "ParameterError",
     "Plan",

@@ -19,6 +19,7 @@ from typing import Any
 import click
 
 from armslength.errors import (
+    NO_MEMORY,
     ArmslengthError,
     BudgetError,
     FormatError,
@@ -142,6 +143,9 @@ class CleanErrors(click.Group):
                 # The reader of our output is gone: end as by the signal.
                 _silence()
                 ctx.exit(_INTERRUPTED + _BROKEN_PIPE)
+            except MemoryError:  # whatever its words are
+                click.echo(f"armslength: {NO_MEMORY}", err=True)
+                ctx.exit(BAD_INPUT)
             except Exception as error:  # noqa: BLE001  # a full standard output, or a bug of ours or another package
                 if isinstance(error, OSError) and error.errno in _NO_ROOM:
                     # Our own files raise our own errors: this is standard output, as a rule.

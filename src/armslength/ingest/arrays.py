@@ -11,7 +11,7 @@ from scipy import sparse
 
 from armslength._numba import Integers
 from armslength.checks import type_name
-from armslength.errors import InputError, ParameterError
+from armslength.errors import NO_MEMORY, InputError, OutOfMemoryError, ParameterError
 from armslength.ingest.grid import Grid
 from armslength.ingest.sums import RowSums, Sums
 from armslength.protocol.protocol import Protocol, check_columns
@@ -122,6 +122,8 @@ def _parts(protocol: Protocol, X: Any, items: Any) -> tuple[Iterable[Rows], dict
     if not sparse.issparse(X) and hasattr(X, "__arrow_c_stream__"):
         try:
             reader = pa.RecordBatchReader.from_stream(X)  # once: some tables allow no second time
+        except MemoryError:
+            raise OutOfMemoryError(NO_MEMORY) from None
         except Exception:  # noqa: BLE001  # an engine's own error may quote the data
             raise InputError("X must be a readable table of numbers with names, got something else") from None
     column_items = {}
@@ -258,6 +260,8 @@ def _table_parts(
 def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
     try:
         yield from reader
+    except MemoryError:
+        raise OutOfMemoryError(NO_MEMORY) from None
     except Exception:  # noqa: BLE001  # an engine's own error may quote the data
         raise InputError("X must be readable to its end, got an error in the middle") from None
 

@@ -159,12 +159,11 @@ def _engine_type(role: str, kind: pa.DataType) -> pa.DataType:
     elif pa.types.is_date64(value):
         plain = pa.date32()
     elif pa.types.is_decimal(value):
-        digits, scale = value.precision - min(0, value.scale), max(0, value.scale)
-        if max(digits, scale) > _MOST_DIGITS:
+        if value.precision > _MOST_DIGITS or value.scale < 0:
             raise InputError(
-                f"{role} must be a column of text or numbers of at most {_MOST_DIGITS} digits, got decimals of more; cast it first"
+                f"{role} must be a column of text or numbers, of decimals those of at most {_MOST_DIGITS} digits without a negative scale, got others; cast it first"
             )
-        plain = pa.decimal128(digits, scale)
+        plain = pa.decimal128(value.precision, value.scale)
     elif pa.types.is_nested(value) or pa.types.is_float16(value) or _is_foreign(value):
         name = getattr(value, "extension_name", type_name(value)).removeprefix("arrow.")
         raise InputError(f"{role} must be a column of text or numbers, got {name}; cast it first")

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import duckdb
 import pyarrow as pa
 
-from armslength.errors import InputError, ParameterError
+from armslength.errors import NO_MEMORY, InputError, OutOfMemoryError, ParameterError
 from armslength.ingest.event_columns import quoted
 from armslength.threads import interruptible
 
@@ -152,6 +152,8 @@ class Database:
             yield
         except (InputError, ParameterError):
             raise
+        except (MemoryError, duckdb.OutOfMemoryException):
+            raise OutOfMemoryError(NO_MEMORY) from None
         except Exception as problem:  # noqa: BLE001  # a driver's own error may quote the data
             message = f"{getattr(problem, 'sqlstate', None) or ''}{problem}"
             if _NO_TABLE.match(message) or (self.query is None and _NO_SELECT.match(message)):

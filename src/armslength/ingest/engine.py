@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from armslength.errors import InputError, OutOfMemoryError
+from armslength.errors import NO_MEMORY, ArmslengthError, InputError, OutOfMemoryError
 from armslength.ingest.batches import joined
 from armslength.ingest.event_columns import (
     EventColumns,
@@ -152,12 +152,12 @@ def _our_errors(problems: list[BaseException]) -> Iterator[None]:
         UnicodeDecodeError,
         RuntimeError,
     ) as problem:
-        if problems:
+        if problems and isinstance(problems[0], (ArmslengthError, KeyboardInterrupt)):
             raise problems[0] from None
+        if problems or isinstance(problem, MemoryError):
+            raise OutOfMemoryError(NO_MEMORY) from None
         if isinstance(problem, duckdb.OutOfMemoryException):
             raise OutOfMemoryError(TOO_LITTLE) from None
-        if isinstance(problem, MemoryError):
-            raise
         if isinstance(problem, RuntimeError) and "interrupted" in str(problem).lower():
             raise KeyboardInterrupt from None
         if BAD_LINE in str(problem):

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from armslength.errors import InputError, printable
+from armslength.errors import NO_MEMORY, InputError, OutOfMemoryError, printable
 from armslength.ingest.batches import parquet_batches, row_group_runs
 
 if TYPE_CHECKING:
@@ -67,6 +67,8 @@ class EventFile:
         file_format = parquet if self.kind == "parquet" else "ipc"
         try:
             return ds.dataset(self.path, format=file_format, filesystem=self.filesystem, partitioning=None)
+        except MemoryError:
+            raise OutOfMemoryError(NO_MEMORY) from None
         except (pa.ArrowException, OSError):
             raise InputError(f"{self.name} must be a {self.kind} file, got damage or another kind") from None
 
@@ -93,6 +95,8 @@ class EventFile:
                 yield file, stored
         except UnicodeError:
             raise self.wrong_encoding() from None
+        except MemoryError:
+            raise OutOfMemoryError(NO_MEMORY) from None
         except (OSError, EOFError, pa.ArrowException):
             raise InputError(f"cannot read {self.name}: damaged, or not what its name says") from None
 

@@ -5,7 +5,7 @@ Which groups exist is public input, never read off the data: a group of one pers
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -13,7 +13,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from armslength.checks import checked_labels, short_repr
-from armslength.errors import InputError, ParameterError
+from armslength.errors import NO_MEMORY, InputError, OutOfMemoryError, ParameterError
 from armslength.ingest.contributions import (
     BoundedEvents,
     Events,
@@ -172,7 +172,8 @@ class TableJob:
         encoder = EventEncoder(order.key, labels, item_words, left_out, watch)
         if self.protocol.record is not None:
             left_out.noun = "item"
-        with EventStore(order.key, memory_bytes(self.memory), self.threads) as store:
+        store = EventStore(order.key, memory_bytes(self.memory), self.threads)
+        with _memory_errors(), store:
             self._read(encoder, store, left_out, show_progress=show_progress)
             jobs = store.jobs(order, bound)
 
@@ -220,6 +221,17 @@ class TableJob:
                 return nullcontext(texts)
         options: dict[str, Any] = {"by_number": by_number, "memory": self.memory, "threads": self.threads}
         return opened_table(self.source, self.columns, self.protocol, **options)
+
+
+@contextmanager
+def _memory_errors() -> Iterator[None]:
+    """Too little memory as an error of ours, whoever notices it."""
+    try:
+        yield
+    except OutOfMemoryError:
+        raise
+    except MemoryError:
+        raise OutOfMemoryError(NO_MEMORY) from None
 
 
 def _with_record(columns: EventColumns, protocol: Protocol) -> EventColumns:

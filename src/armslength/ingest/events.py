@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from armslength.checks import short_repr, type_name
-from armslength.errors import InputError
+from armslength.errors import NO_MEMORY, InputError, OutOfMemoryError
 from armslength.ingest.arrays import check_item_types
 from armslength.ingest.sums import Sums
 from armslength.protocol.protocol import Protocol
@@ -84,6 +84,8 @@ def _arrow_column(items: Any) -> pa.ChunkedArray | None:
         return None
     try:
         return pa.chunked_array(items if hasattr(items, "__arrow_c_stream__") else [pa.array(items)])
+    except MemoryError:
+        raise OutOfMemoryError(NO_MEMORY) from None
     except Exception:  # noqa: BLE001  # an engine's own error may quote the data
         raise InputError("items must be one column, got something else") from None
 
@@ -100,6 +102,8 @@ def _column_of_list(protocol: Protocol, items: Any) -> pa.ChunkedArray:
         raise
     except TypeError:
         raise InputError(f"items must be a list of items, got {type(items).__name__}") from None
+    except MemoryError:
+        raise OutOfMemoryError(NO_MEMORY) from None
     except Exception:  # noqa: BLE001  # an engine's own error may quote the data
         raise InputError(UNREADABLE) from None
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from armslength.errors import InputError
+from armslength.errors import NO_MEMORY, InputError, OutOfMemoryError
 from armslength.ingest.batches import joined, parquet_batches, row_group_runs
 from armslength.ingest.event_columns import is_text
 from armslength.ingest.event_files import EventFile
@@ -31,6 +31,8 @@ class ParquetTexts:
                 return None
             try:
                 parquet = pq.ParquetFile(file.path)
+            except MemoryError:
+                raise OutOfMemoryError(NO_MEMORY) from None
             except (pa.ArrowException, OSError, UnicodeDecodeError):
                 return None  # the engine says why
             schema = parquet.schema_arrow
@@ -61,6 +63,6 @@ class ParquetTexts:
             for batch in joined(parquet_batches(file.path, metadata, groups, schema, coded=coded)):
                 yield batch.rename_columns(list(self.columns))
         except MemoryError:
-            raise
+            raise OutOfMemoryError(NO_MEMORY) from None
         except (pa.ArrowException, OSError, UnicodeDecodeError):
             raise InputError(f"cannot read {file.name}: it is damaged") from None

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from armslength._numba import Int64s, Words, kernel
 from armslength.checks import short_repr
-from armslength.errors import InputError, ParameterError
+from armslength.errors import InputError, OutOfMemoryError, ParameterError
 from armslength.ingest.contributions import (
     Events,
     KeyedOrder,
@@ -183,7 +183,9 @@ class EventStore:
             yield from self._in_runs(events)
             return
         if job.passes >= _MOST_PASSES:
-            raise InputError("one person's events must fit within the memory given, got far more; try 4GB")
+            raise OutOfMemoryError(
+                "one person's events must fit within the memory given, got far more; try memory=4GB"
+            )
         for step in range(_FINER):
             number, passes = job.number + step * job.passes, _FINER * job.passes
             yield from self.take(job._replace(number=number, passes=passes), order, bound)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from armslength.checks import short_repr
-from armslength.errors import ArmslengthError, InputError, ParameterError
+from armslength.errors import NO_MEMORY, ArmslengthError, InputError, OutOfMemoryError, ParameterError
 from armslength.ingest.batches import engine_column, engine_schema
 from armslength.ingest.databases import DATABASES, Database
 from armslength.ingest.event_columns import quoted
@@ -330,6 +330,8 @@ def table_stream(source: Any, wanted: Iterable[str]) -> pa.RecordBatchReader:
             return pa.RecordBatchReader.from_stream(table)
     except (InputError, ParameterError):
         raise
+    except (MemoryError, duckdb.OutOfMemoryException):
+        raise OutOfMemoryError(NO_MEMORY) from None
     except FileNotFoundError:
         raise InputError("cannot read source: a file that it reads is not there") from None
     except Exception:  # noqa: BLE001  # an engine's own error may quote the data
@@ -349,11 +351,11 @@ def _pandas_stream(frame: Any, wanted: list[str]) -> pa.RecordBatchReader:
     chosen = _chosen(wanted, frame.columns)
     try:
         return pa.RecordBatchReader.from_stream(frame[chosen] if chosen else frame)
-    except pa.ArrowException:
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
         for name in chosen or ():
             try:
                 pa.array(frame[name], from_pandas=True)
-            except pa.ArrowException:
+            except (pa.ArrowInvalid, pa.ArrowTypeError):
                 raise InputError(
                     f"column {name!r} must have one type, got several; cast it: table[{name!r}].astype('string')"
                 ) from None

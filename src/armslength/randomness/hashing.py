@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from armslength._numba import Words, kernel, mul_wide
 from armslength.checks import type_name
-from armslength.errors import InputError
+from armslength.errors import NO_MEMORY, InputError, OutOfMemoryError
 from armslength.randomness.seeds import Stream, canonical_text, length_prefixed
 
 PRIME = 2**127 - 1
@@ -70,6 +70,8 @@ def read_to_the_end(items: Any) -> list[Any]:
     """The items as a list. Errors of custom sequences may quote the data, so they are left out."""
     try:
         return list(items)
+    except MemoryError:
+        raise OutOfMemoryError(NO_MEMORY) from None
     except Exception:  # noqa: BLE001  # of any kind
         raise InputError(UNREADABLE) from None
 

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from armslength.errors import ArmslengthError, CorruptFileError
+from armslength.errors import ArmslengthError, CorruptFileError, OutOfMemoryError
 
 I32, I64, BINARY = 5, 6, 8  # as the protocol numbers them
 _BOOLEANS, _LISTS, _STRUCT = (1, 2), (9, 10), 12
@@ -43,7 +43,6 @@ _DAMAGE = (
     ValueError,
     OverflowError,
     AttributeError,
-    MemoryError,
 )
 
 
@@ -60,6 +59,10 @@ def as_corrupt_file(path: str) -> Iterator[None]:
         raise CorruptFileError(f"{path} {problem}") from None
     except ArmslengthError:
         raise
+    except MemoryError:
+        raise OutOfMemoryError(
+            f"{path} must fit into memory, got too little; take fewer rows at a time"
+        ) from None
     except _DAMAGE:
         rule = f"{path} must be a sketch file of armslength"
         raise CorruptFileError(f"{rule}, got a damaged or foreign file") from None

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from armslength._numba import Integers, kernel, transpose_block
 from armslength.checks import type_name
-from armslength.errors import InputError
+from armslength.errors import NO_MEMORY, InputError, OutOfMemoryError
 
 ToIntegers = Callable[[NDArray[Any]], Integers]
 
@@ -119,6 +119,8 @@ def plain_array(values: Any, name: str) -> NDArray[Any]:
         raise InputError(f"{name} must have no masked entries, got a masked array; fill them first")
     try:
         return np.asarray(values)
+    except MemoryError:
+        raise OutOfMemoryError(NO_MEMORY) from None
     except Exception:  # noqa: BLE001  # the error of whatever makes itself an array may quote the data
         raise InputError(f"{name} must be an array of numbers, got something else") from None
 

@@ -6,6 +6,8 @@ from contextlib import closing
 from decimal import Decimal
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -80,6 +82,42 @@ def test_the_same_person_under_different_types_is_one_person(tmp_path):
     once = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person", total_share="0.5")
     job = TableJob.of(sorted(tmp_path.iterdir()), once, EventColumns("who", "what"), ONE)
     assert job.sums(KEY).totals.tolist() == [1]
+
+
+WHOLE = pa.array([7, 12, None])
+DAYS = pa.array([0, 1, None], pa.int32()).cast(pa.date32())
+NUMBERS = [
+    *(WHOLE.cast(kind) for kind in (pa.uint8(), pa.float32(), pa.float64())),
+    *(WHOLE.cast(pa.int32()).cast(kind) for kind in (pa.decimal128(38, 0), pa.decimal256(20, 0))),
+    WHOLE.dictionary_encode(),
+    pa.array(["7", "12", None], pa.string_view()),
+    pa.array(["7", "12", None]).dictionary_encode(),
+    pa.RunEndEncodedArray.from_arrays([1, 2, 3], pa.array(["7", "12", None])),
+]
+DATES = [DAYS, DAYS.cast(pa.date64()), DAYS.cast(pa.date64()).dictionary_encode()]
+
+
+@pytest.mark.parametrize("role", ["who", "where"])
+@pytest.mark.parametrize("ids", [*NUMBERS, *DATES, pa.nulls(3)], ids=lambda ids: str(ids.type))
+def test_ids_of_every_type_count_as_their_text(ids, role, tmp_path):
+    texts = [None if value is None else str(value).removesuffix(".0") for value in ids.to_pylist()]
+    rest = {"who": ["a", "b", "c"], "what": ["x", "y", "z"], "where": ["7"] * 3}
+    groups = PublicGroups(tuple({"7", "other", *filter(None, texts)}), "where")
+    protocol = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person", total_share="0.5")
+
+    def sums(source):
+        found = TableJob.of(source, protocol, EventColumns("who", "what", "where"), groups).sums(KEY)
+        return found.values.tolist(), found.totals.tolist()
+
+    table = pa.table(rest | {role: ids})
+    sources = [table]
+    if not pa.types.is_run_end_encoded(ids.type):  # Parquet has no such column
+        pq.write_table(table, tmp_path / "ids.parquet")
+        sources.append(tmp_path / "ids.parquet")
+        if "256" not in str(ids.type) and "date64" not in str(ids.type):  # Polars has other types
+            sources.append(pl.from_arrow(table))
+    expected = sums(pa.table(rest | {role: pa.array(texts, pa.string())}))
+    assert [sums(source) for source in sources] == [expected] * len(sources)
 
 
 @pytest.mark.parametrize(
@@ -262,6 +300,62 @@ def test_half_a_character_in_an_item_is_replaced(tmp_path):
         '{"who": "a", "what": "p\\uD800q"}\n{"who": "a", "what": "\\ud83d\\ude00"}\n', encoding="utf-8"
     )
     assert integers(path, open_protocol()).tolist() == sketch(["p\ufffdq", "\U0001f600"]).tolist()
+
+
+FILLINGS = ["[" + "0," * 40_000 + "0]", '"' + "x" * 80_000 + '"', "{" + '"":0,' * 16_000 + '"":0}']
+
+
+@pytest.mark.parametrize("filling", FILLINGS, ids=["numbers", "text", "keys"])
+@pytest.mark.parametrize("memory", ["1GB", "20MB", "11MB"])
+def test_long_lines_of_json_need_no_more_memory_than_a_line(tmp_path, filling, memory):
+    """The engine once parsed up to 2,048 lines at a time, each in many times its bytes."""
+    path = tmp_path / "e.jsonl"
+    lines = [f'{{"who": "p{n}", "n": {filling}, "wh\\u0061t": "x\\"y"}}' for n in range(100)]
+    lines += ["", ' {"who": 7.0, "what": "x\\"y"}', f'{{"who": "p", "what": {filling}}}']
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    job = TableJob.of(path, open_protocol(), EventColumns("who", "what"), ONE, memory=memory, threads=2)
+    expected = 101 * sketch(['x"y'])
+    if filling.startswith('"'):
+        expected = expected + sketch([filling[1:-1]])
+    assert job.sums(KEY).values[0].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("last", ['{"who": "a", "what": "x"', '[{"who": "a", "what": "x"}]', "5"])
+@pytest.mark.parametrize("memory", ["1GB", "1MB"])
+def test_a_line_that_is_no_object_is_refused_whatever_its_length(tmp_path, last, memory):
+    path = tmp_path / "e.jsonl"
+    path.write_text(f'{{"who": "a", "what": "x"}}\n{" " * 5000}{last}\n', encoding="utf-8")
+    job = TableJob.of(path, open_protocol(), EventColumns("who", "what"), ONE, memory=memory, threads=2)
+    with pytest.raises(al.InputError, match="one JSON object on each line"):
+        job.sums(KEY)
+
+
+def test_a_line_that_is_too_long_for_the_memory_is_said_to_be(tmp_path):
+    path = tmp_path / "e.jsonl"
+    path.write_text(f'{{"who": "a", "what": "x", "n": {FILLINGS[0]}}}\n', encoding="utf-8")
+    job = TableJob.of(path, open_protocol(), EventColumns("who", "what"), ONE, memory="1MB", threads=2)
+    with pytest.raises(al.OutOfMemoryError, match="memory"):
+        job.sums(KEY)
+
+
+@pytest.mark.parametrize("error", [MemoryError, pa.ArrowMemoryError])
+def test_too_little_memory_is_not_said_to_be_damage(tmp_path, monkeypatch, error):
+    def fails(*_, **__):
+        raise error(SECRET)
+
+    table = pa.table({"who": ["a"], "what": ["x"]})
+    pq.write_table(table, tmp_path / "e.parquet")
+    numbers = pa.table({"who": [1], "what": ["x"]})
+    pq.write_table(numbers, tmp_path / "n.parquet")
+    (tmp_path / "e.csv").write_text("who,what\na,x\n", encoding="utf-8")
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", fails)
+    monkeypatch.setattr(text_files, "cut_records", fails)
+    monkeypatch.setattr(pd.DataFrame, "__arrow_c_stream__", fails)
+    for source in (*sorted(tmp_path.iterdir()), table.to_pandas()):
+        with pytest.raises(al.OutOfMemoryError, match="memory") as refused:
+            integers(source, open_protocol())
+        assert SECRET not in str(refused.value)
+        assert isinstance(refused.value, MemoryError)
 
 
 def test_a_line_of_json_that_is_too_long_is_left_out(tmp_path, monkeypatch):

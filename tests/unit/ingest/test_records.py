@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -146,6 +147,13 @@ PERIODS = {
         pa.array([dt.datetime(2024, 3, 31, 23, 59, tzinfo=dt.UTC), None], pa.timestamp("us", "UTC")),
         # one o'clock in the morning of the next day
         pa.array([dt.datetime(2024, 3, 31, 23, tzinfo=dt.UTC), None], pa.timestamp("us", "Europe/Paris")),
+        *(
+            pa.array([NOON, None], pa.timestamp(unit, zone))
+            for unit in ("s", "ms", "us", "ns")
+            for zone in ("UTC", "Europe/Paris", "+05:30")
+        ),
+        pa.array([NOON, None], pa.timestamp("ns", "UTC")).dictionary_encode(),
+        pa.RunEndEncodedArray.from_arrays([1, 2], pa.array([NOON, None], pa.timestamp("ns", "UTC"))),
         pa.array(["2024-03-31", "31.03.2024"]),
         pa.array(["2024-03-31T23:59:00+02:00", "2024-02-30"]),
         pa.array(["2024-03-31 noon", "2024-3-31"]).dictionary_encode(),
@@ -163,6 +171,91 @@ def test_weeks_belong_to_the_year_of_their_thursday_and_far_dates_are_missing():
     assert items(column(far), {"x": "day"}) == listed(*["(missing)"] * 3)
     texts = ["0000-01-01", "9999-12-31", "10000-01-01"]
     assert items(column(texts), {"x": "year"}) == listed("9999", *["(missing)"] * 2)
+
+
+EXTREMES = [2**63 - 1, 2**63 - 2, -(2**63), -(2**63) + 1, 253402300800 * 10**6, -62135596800 * 10**6 - 1, -1]
+SMALLEST, LARGEST = dt.date.min, dt.date.max
+
+
+def day_of(number, per_day):
+    """The day of an instant in units, in Python's own calendar; None outside of it."""
+    days = number // per_day + dt.date(1970, 1, 1).toordinal()
+    in_years = SMALLEST.toordinal() <= days <= LARGEST.toordinal()
+    return dt.date.fromordinal(days).isoformat() if in_years else "(missing)"
+
+
+def raw(numbers, kind, words=np.int64):
+    """A column with these bytes, whatever its type makes of them."""
+    return pa.Array.from_buffers(kind, len(numbers), [None, pa.py_buffer(np.array(numbers, words))])
+
+
+@pytest.mark.parametrize("form", ["table", "parquet", "arrow", "polars"])
+@pytest.mark.parametrize("zone", [None, "UTC", "America/New_York"])
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_the_farthest_times_are_days_or_missing_and_nothing_ends_a_release(tmp_path, unit, zone, form):
+    if form == "polars" and unit == "s":
+        pytest.skip("Polars has no such type")
+    if form == "parquet" and unit == "s":
+        pytest.skip("Parquet has no such type, and its writer refuses what milliseconds cannot hold")
+    per_day = 86400 * 1000 ** ["s", "ms", "us", "ns"].index(unit)
+    table = column(raw(EXTREMES, pa.timestamp(unit, zone)))
+    source = table
+    if form == "parquet":
+        source = tmp_path / "times.parquet"
+        pq.write_table(table, source)
+    elif form == "arrow":
+        source = tmp_path / "times.arrow"
+        with pa.OSFile(str(source), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+    elif form == "polars":
+        source = pl.from_arrow(table)
+    assert items(source, {"x": "day"}) == listed(*(day_of(number, per_day) for number in EXTREMES))
+
+
+def test_the_farthest_days_are_missing():
+    days = raw([2**31 - 1, -(2**31), 0], pa.date32(), np.int32)
+    assert items(column(days), {"x": "day"}) == listed("(missing)", "(missing)", "1970-01-01")
+    milliseconds = [2**63 - 1, -(2**63), -1, 5]  # -1 and 5 are no whole days
+    assert items(column(raw(milliseconds, pa.date64())), {"x": "day"}) == listed(
+        "(missing)", "(missing)", "1969-12-31", "1970-01-01"
+    )
+
+
+def test_old_times_of_parquet_reach_the_year_9999(tmp_path):
+    far = dt.datetime(9999, 12, 31, 23)  # noqa: DTZ001  # a column without a zone
+    path = tmp_path / "old.parquet"
+    pq.write_table(
+        column(pa.array([far, NOON], pa.timestamp("us"))), path, use_deprecated_int96_timestamps=True
+    )
+    assert items(path, {"x": "day"}) == listed("9999-12-31", "2024-03-31")
+
+
+def test_decimals_of_every_width():
+    for kind in (pa.decimal32(9, 2), pa.decimal64(18, 2), pa.decimal128(38, 2), pa.decimal256(38, 2)):
+        values = pa.array([Decimal("5.25"), Decimal("-1000.00"), None], kind)
+        assert items(column(values), {"x": [0]}) == listed("0..", "..0", "(missing)")
+        assert items(column(values), {"x": "category"}) == listed("5.25", "-1000", "(missing)")
+    large = pa.array([Decimal(2**60 + 1)], pa.decimal128(38, 0))
+    assert items(column(large), {"x": "category"}) == listed(str(2**60 + 1))  # as an integer
+    words = pa.py_buffer(np.array([99999, 0, 5, 0]))
+    beyond = pa.Array.from_buffers(pa.decimal128(3, 0), 2, [None, words])
+    assert items(column(beyond), {"x": "category"}) == listed("(missing)", "5")
+    for refused in (pa.decimal256(39, 0), pa.decimal128(10, -3)):
+        with pytest.raises(al.InputError, match="38 digits"):
+            items(column(pa.array([Decimal(5000)], refused)), {"x": "category"})
+
+
+@pytest.mark.parametrize("kind", ["category", [0, 10]], ids=str)
+def test_the_farthest_numbers_are_values_or_missing(kind):
+    floats = [float("nan"), float("inf"), -float("inf"), -0.0, 5e-324, -5e-324, 1.7976931348623157e308]
+    for width in (pa.float64(), pa.float32()):
+        found = items(column(pa.array(floats).cast(width, safe=False)), {"x": kind})
+        assert found.total() == len(floats)
+        assert found["x=(missing)"] >= 3
+    for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"):
+        ends = [np.iinfo(name).min, np.iinfo(name).max]
+        expected = map(str, ends) if kind == "category" else ["0..10" if name[0] == "u" else "..0", "10.."]
+        assert items(column(pa.array(ends, name)), {"x": kind}) == listed(*expected)
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def test_memory_that_is_not_there_is_said_in_one_line(path, monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", fail)
-    with pytest.raises(al.CorruptFileError, match="damaged or foreign"):
+    with pytest.raises(al.OutOfMemoryError, match="memory"):
         al.load(path)
 
 
