@@ -58,6 +58,7 @@ class EventTable:
         """Rows in any order, a batch at a time: person and group as text, item as text or int64, amount; NULL where a value cannot be used."""
         for batch in joined(self._batches()):
             yield [batch]
+            check_same_process(self._process)  # also where all batches were read before the first is used
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         if not self._selects:
