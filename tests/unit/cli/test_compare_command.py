@@ -113,7 +113,7 @@ def test_several_files_are_one_set(file, tmp_path):
     assert run(file, tmp_path / "west.parquet").output.splitlines()[-1].startswith("10 pairs")
     again = run(file, file)
     assert again.exit_code == 2
-    assert "source must name each file once" in again.stderr
+    assert "is twice in" in again.stderr
 
 
 def test_wrong_input_is_one_line_and_prints_nothing(file, tmp_path):

@@ -360,7 +360,7 @@ def test_the_unit_is_asked_for(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--input-dim", 5, "--open-vocabulary"), "--input-dim and --open-vocabulary"),
+        (("--input-dim", 5, "--open-vocabulary"), "--input-dim must be"),
         (("--transform", "HadamardJL"), "--input-dim must be given"),
     ],
 )

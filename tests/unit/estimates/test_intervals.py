@@ -378,7 +378,7 @@ def test_rows_with_very_many_noises_in_common_are_refused():
 def test_a_thousand_epsilons_with_two_rows_each_need_few_tables():
     """As a stranger's file may have them: a table for each took minutes."""
     laws = [DiscreteLaplace(1 + number / 1000) for number in range(1000)]
-    different = [PairNoise.sum_of(((law, 0, 1.0),)) for law in laws]
+    different = [PairNoise.sum_of(((law, 1.0),)) for law in laws]
     noises = PairNoises.of(different, np.arange(1000))
     assert len(noises.by_law()[0]) < 65
     assert pair_noise._exact_sums(different, different) == {}
