@@ -23,7 +23,7 @@ from armslength.ingest.event_columns import (
 )
 from armslength.ingest.partitions import DEFAULT_MEMORY, memory_bytes
 from armslength.ingest.records import record_select
-from armslength.ingest.relations import BAD_LINE, NO_OBJECT, TOO_LITTLE, Parser, Relation, relations_of
+from armslength.ingest.relations import BAD_LINE, TOO_LITTLE, Parser, Relation, relations_of
 from armslength.ingest.sources import event_files
 from armslength.ingest.text_files import BytesRead
 from armslength.protocol.protocol import Protocol
@@ -161,5 +161,5 @@ def _our_errors(problems: list[BaseException]) -> Iterator[None]:
         if isinstance(problem, RuntimeError) and "interrupted" in str(problem).lower():
             raise KeyboardInterrupt from None
         if BAD_LINE in str(problem):
-            raise InputError(NO_OBJECT) from None
+            raise InputError("source must hold one JSON object on each line, got another line") from None
         raise InputError("cannot read source: damaged, or not the type that its extension says") from None
