@@ -178,7 +178,7 @@ def test_a_weight_that_is_no_number_is_left_out(session):
 def test_what_cannot_be_done_is_one_line_and_costs_nothing(session, tmp_path):
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     frame = session.createDataFrame([(f"p{number}", "north", SECRET, 1) for number in range(20_000)], COLUMNS)
-    with pytest.raises(al.InputError, match="within the memory given") as caught:
+    with pytest.raises(al.OutOfMemoryError, match="within the memory given") as caught:
         release(frame, partitions=1, population="visits", ledger=ledger, memory="1KB")
     assert caught.value.__cause__ is None
     assert ledger.entries() == []

@@ -224,7 +224,7 @@ def test_problems_come_back_as_rows_without_data():
     job = job_of(memory="1KB")
     (row,) = rows_of(tasks.task_of(job)(iter(batches)))
     assert row[0] == PROBLEM
-    with pytest.raises(al.InputError, match="within the memory given") as caught:
+    with pytest.raises(al.OutOfMemoryError, match="within the memory given") as caught:
         gathered(job, [row])
     assert SECRET not in str(caught.value)
 

@@ -58,6 +58,7 @@ class EventTable:
         """Rows in any order, a batch at a time: person and group as text, item as text or int64, amount; NULL where a value cannot be used."""
         for batch in joined(self._batches()):
             yield [batch]
+        check_same_process(self._process)  # refuses a forked child, which has no threads of the engine
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         if not self._selects:
@@ -73,7 +74,6 @@ class EventTable:
                 if batch is None:
                     return
                 yield batch
-            check_same_process(self._process)  # refuses a forked child, which has no threads of the engine
         finally:
             if os.getpid() != self._process:
                 _keep_for_ever(reader)

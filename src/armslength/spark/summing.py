@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from armslength.errors import InputError, ParameterError
+from armslength.errors import InputError, OutOfMemoryError, ParameterError
 from armslength.ingest.sums import GroupSums, Sums, SumShape
 from armslength.protocol.protocol import Protocol
 
@@ -24,7 +24,7 @@ PROBLEM = -2  # instead of a chunk: a message of ours, to be raised on the drive
 ARRIVED = -3  # instead of a chunk: the senders of all chunks that one task has added up
 _BYTES_AT_ONCE = 1 << 22
 WORD = 1 << 64
-_KINDS = {kind.__name__: kind for kind in (InputError, ParameterError)}
+_KINDS = {kind.__name__: kind for kind in (InputError, OutOfMemoryError, ParameterError)}
 
 Row = tuple[int, bytes, bytes]
 Senders = dict[tuple[int, int], int]

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from armslength.errors import InputError, ParameterError
+from armslength.errors import InputError, OutOfMemoryError, ParameterError
 from armslength.ingest.event_table import TableJob
 from armslength.ingest.sums import PartialSums, partial_sums_of
 from armslength.spark.summing import (
@@ -66,7 +66,7 @@ def _rows_or_problem(driver: str, packed: bytes, batches: Iterator[pa.RecordBatc
                 f"armslength must be of one version everywhere, got {driver} on the driver and {__version__} on a worker; install the same one"
             )
         yield from pickle.loads(packed).rows(batches)  # noqa: S301  # our own driver's, like the function itself
-    except (InputError, ParameterError) as problem:
+    except (InputError, OutOfMemoryError, ParameterError) as problem:
         for _ in batches:
             pass  # Spark goes on writing until somebody has read it all
         yield PROBLEM, f"{type(problem).__name__}:{problem}".encode(), b""
