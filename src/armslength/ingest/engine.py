@@ -23,7 +23,7 @@ from armslength.ingest.event_columns import (
 )
 from armslength.ingest.partitions import DEFAULT_MEMORY, memory_bytes
 from armslength.ingest.records import record_select
-from armslength.ingest.relations import BAD_LINE, NO_OBJECT, TOO_LITTLE, Parser, Relation, relations_of
+from armslength.ingest.relations import BAD_LINE, TOO_LITTLE, Parser, Relation, relations_of
 from armslength.ingest.sources import event_files
 from armslength.ingest.text_files import BytesRead
 from armslength.protocol.protocol import Protocol
@@ -58,7 +58,7 @@ class EventTable:
         """Rows in any order, a batch at a time: person and group as text, item as text or int64, amount; NULL where a value cannot be used."""
         for batch in joined(self._batches()):
             yield [batch]
-            check_same_process(self._process)  # also where all batches were read before the first is used
+        check_same_process(self._process)  # refuses a forked child, which has no threads of the engine
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         if not self._selects:
@@ -74,7 +74,6 @@ class EventTable:
                 if batch is None:
                     return
                 yield batch
-            check_same_process(self._process)  # refuses a forked child, which has no threads of the engine
         finally:
             if os.getpid() != self._process:
                 _keep_for_ever(reader)
@@ -162,5 +161,5 @@ def _our_errors(problems: list[BaseException]) -> Iterator[None]:
         if isinstance(problem, RuntimeError) and "interrupted" in str(problem).lower():
             raise KeyboardInterrupt from None
         if BAD_LINE in str(problem):
-            raise InputError(NO_OBJECT) from None
+            raise InputError("source must hold one JSON object on each line, got another line") from None
         raise InputError("cannot read source: damaged, or not the type that its extension says") from None

@@ -26,7 +26,7 @@ from armslength.ingest.sources import (
 from armslength.ingest.text_files import LINE, BytesRead, first_object, header_names, lines, records
 
 BAD_LINE = "ARMSLENGTH: a line is no JSON object"
-NO_OBJECT = "source must hold one JSON object on each line, got another line"
+_NO_OBJECT = "?"  # which the engine refuses
 TOO_LITTLE = "reading the source must fit within the memory given, got too little; try memory=4GB"
 _JSON_BLANKS = " \t\r\n"
 
@@ -238,7 +238,7 @@ class Parser:
             try:
                 kinds = values("json_type", names)
                 if not line.lstrip(_JSON_BLANKS).startswith("{"):
-                    raise InputError(NO_OBJECT)
+                    return _NO_OBJECT
                 simple = [
                     name
                     for name, kind in zip(names, kinds, strict=True)
@@ -248,7 +248,7 @@ class Parser:
             except duckdb.OutOfMemoryException:
                 raise OutOfMemoryError(TOO_LITTLE) from None
             except duckdb.Error:
-                raise InputError(NO_OBJECT) from None
+                return _NO_OBJECT
         return "{" + ", ".join(f"{json.dumps(name)}: {value}" for name, value in found) + "}"
 
 
