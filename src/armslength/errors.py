@@ -7,7 +7,7 @@ def unsupported(what: str, found: int, supported: int) -> str:
         return f"{what} has version {found} of its format, which is newer than version {supported}: update armslength"
     return (
         f"{what} has version {found} of its format, which armslength 0.2 or older wrote and which was never published; "
-        f"this armslength reads version {supported}: make it again"
+        f"this armslength reads version {supported}: make it again (what was released with it stays spent)"
     )
 
 

@@ -103,7 +103,6 @@ def test_any_thread_count_and_chunking(name, threads, entries_at_once, monkeypat
     expected = modular(X, transform.matrix())
     monkeypatch.setattr(transform_module, "_BLOCK_ENTRIES", entries_at_once)
     monkeypatch.setattr(dense_jl, "_ENTRIES_AT_ONCE", entries_at_once)
-    monkeypatch.setattr(dense_jl, "_KEPT_ENTRIES", entries_at_once)
     monkeypatch.setattr(sparse_jl, "_COLUMNS_AT_ONCE", entries_at_once)
     monkeypatch.setattr(sparse_jl, "_KEPT_ENTRIES", entries_at_once)
     fresh = CASES[name][0]()

@@ -312,9 +312,7 @@ def _check_ledger(connection: sqlite3.Connection, where: str) -> None:
         raise CorruptFileError(f"a ledger must be a file of armslength, got another database: {where}")
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     if version != SCHEMA_VERSION:
-        raise UnsupportedVersionError(
-            f"{unsupported(f'the ledger {where}', version, SCHEMA_VERSION)}, and count what the old one says as spent"
-        )
+        raise UnsupportedVersionError(unsupported(f"the ledger {where}", version, SCHEMA_VERSION))
     # A trigger that deletes each new line, or a view in place of a table, would allow a release without a line.
     if frozenset(connection.execute(_SCHEMA)) != _own_schema():
         rule = "ledger must have the tables of a ledger and nothing else"

@@ -151,7 +151,7 @@ def test_totals_that_are_no_numbers_are_refused(tmp_path):
     path = tmp_path / "s.parquet"
     (PROTOCOL.release(X, ledger=al.NO_LEDGER) / 3).save(path)
     table = pq.read_table(path)
-    write_sealed(table.set_column(5, table.schema.field("total"), pa.array([np.nan, 1.0])), path)
+    write_sealed(table.set_column(4, table.schema.field("total"), pa.array([np.nan, 1.0])), path)
     with pytest.raises(al.CorruptFileError, match="finite total"):
         al.load(path)
 

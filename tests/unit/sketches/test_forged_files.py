@@ -93,7 +93,7 @@ def test_a_label_that_is_too_long_never_becomes_a_string():
     labels.offset = 0
     labels.__len__.return_value = 2
     column = SimpleNamespace(combine_chunks=lambda: SimpleNamespace(dictionary=labels))
-    with pytest.raises(al.CorruptFileError, match="printable labels"):
+    with pytest.raises(al.CorruptFileError, match="labels that are printable"):
         read_labels(column)
     labels.to_pylist.assert_not_called()
 
