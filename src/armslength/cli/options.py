@@ -193,8 +193,8 @@ BEYOND_CHANCE = flag(
     "--beyond-chance", "Ask about the populations behind the samples, beyond chance. By shape, for people."
 )
 answer_options = all_of(LEVEL, BY, BEYOND_CHANCE, METHOD, FORMAT)
-sketch_files = all_of(
-    click.argument("files", nargs=-1, required=True, type=LocalPath(exists=True), metavar="FILE..."),
+sketch_files = click.argument(
+    "files", nargs=-1, required=True, type=LocalPath(exists=True), metavar="FILE..."
 )
 # For commands that list parties: `load_all` reads them.
 chosen_parties = all_of(

@@ -1,7 +1,6 @@
 """Sketch files: `armslength show` and `verify`."""
 
 import textwrap
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +67,7 @@ def show(
         raise click.UsageError("--format csv lists rows of sketch files; a card or a protocol has none")
     if output_format == "markdown" and not card:
         raise click.UsageError("--format markdown is for cards; add --card")
-    document_of, text_of = (_card, partial(_card_text, form=output_format)) if card else (_document, _page)
-    documents = {path: document_of(one) for path, one in loaded.items()}
+    documents = {path: (_card if card else _document)(one) for path, one in loaded.items()}
     if output_format == "json":
         text = as_json([{"file": path, **document} for path, document in documents.items()])
     elif output_format == "csv":
@@ -77,7 +75,13 @@ def show(
             [{"file": path, **row} for path, document in documents.items() for row in document["rows"]]
         )
     else:
-        text = "\n\n".join(text_of(path, loaded[path], document) for path, document in documents.items())
+        pages = (
+            _card_text(path if len(paths) > 1 else "", document, output_format)
+            if card
+            else _page(path, loaded[path], document)
+            for path, document in documents.items()
+        )
+        text = "\n\n".join(pages)
     if output is None:
         click.echo(text)
     else:
@@ -187,11 +191,12 @@ def _card(sketches: "al.Sketches | al.Protocol") -> dict[str, Any]:
     return release_card(sketches.releases, in_clear=any(sketches.in_clear), page=True)
 
 
-def _card_text(name: str, sketches: object, document: dict[str, Any], *, form: str) -> str:
-    del name, sketches
-    is_markdown = form == "markdown"
+def _card_text(name: str, document: dict[str, Any], output_format: str) -> str:
+    """The card of a file; with its name, if it has to be told from others."""
+    is_markdown = output_format == "markdown"
     releases = document.get("releases", [])
-    parts = [("# Release card" if is_markdown else "RELEASE CARD")]
+    of = f": {printable(name)}" if name else ""
+    parts = [f"# Release card{of}" if is_markdown else f"RELEASE CARD{of}"]
     parts += [document["words"]] if document["in_clear"] else []
     for number, release in enumerate(releases, 1):
         if len(releases) > 1:

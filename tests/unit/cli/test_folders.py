@@ -61,6 +61,8 @@ def test_every_command_that_reads_sketch_files_takes_a_folder(folder, tmp_path):
     assert page.read_text(encoding="utf-8") == from_folder
     assert run("show", "--card", folder, "--format", "json", "-o", card).exit_code == 0
     assert [each["in_clear"] for each in json.loads(card.read_text(encoding="utf-8"))] == [False] * len(PARTS)
+    cards = run("show", "--card", folder).output
+    assert all(str(file) in cards for file in files_of(folder))
     assert run("drift", folder, folder).exit_code == 0
     assert al.load(folder).labels == tuple(label for labels in PARTS.values() for label in labels)
 
