@@ -26,7 +26,7 @@ import armslength as al
 from armslength.demo import CHAPTERS, CODES, generated_hospitals
 from armslength.estimates.intervals import Level
 from armslength.estimates.prevalence import Prevalence
-from armslength.estimates.shapes import totals
+from armslength.estimates.totals import totals
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "benchmarks-differences.md"

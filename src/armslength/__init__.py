@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from armslength.estimates.estimate import Estimate as Estimate
     from armslength.estimates.shapes import shape_cosines as shape_cosines
     from armslength.estimates.shapes import shape_distances as shape_distances
-    from armslength.estimates.shapes import totals as totals
+    from armslength.estimates.totals import totals as totals
     from armslength.ingest.sources import Source as Source
     from armslength.ledger.ledger import NO_LEDGER as NO_LEDGER
     from armslength.ledger.ledger import Ledger as Ledger
@@ -83,7 +83,8 @@ _HOME = {
         "errors": "ArmslengthError BudgetError CorruptFileError FormatError IncompatibleSketchesError InputError NotResolvableError OutOfMemoryError ParameterError UnsupportedVersionError",
         "estimates.distances": "cosines distances inner_products squared_distances squared_norms valid_squared_distances",
         "estimates.estimate": "Estimate",
-        "estimates.shapes": "shape_cosines shape_distances totals",
+        "estimates.shapes": "shape_cosines shape_distances",
+        "estimates.totals": "totals",
         "ingest.sources": "Source",
         "ledger.ledger": "Ledger NO_LEDGER",
         "planner.plan": "plan",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import armslength as al
 from armslength.demo import generated_hospitals
 from armslength.errors import ParameterError
-from armslength.estimates.shapes import has_sure_total
+from armslength.estimates.totals import has_sure_total
 from armslength.progress import progress
 from armslength.reporting.findings import MOST_PARTIES
 

@@ -21,7 +21,8 @@ from armslength.errors import ParameterError, plural
 from armslength.estimates.distances import all_squares, squared_norms
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.pair_noise import Floats, PairNoises
-from armslength.estimates.shapes import people_of, totals
+from armslength.estimates.shapes import Shape
+from armslength.estimates.totals import totals
 from armslength.estimates.variance import ErrorModel
 from armslength.laws import Cumulants
 from armslength.results import sentences
@@ -187,25 +188,25 @@ def cluster_estimate(
     if len(distances) <= _MOST_ORDERED:
         merges = hierarchy.optimal_leaf_ordering(merges, condensed)
     order = tuple(hierarchy.leaves_list(merges).tolist())
-    support = _support(sketches, estimate.value, merges, order, by, beyond_chance=beyond_chance)
+    support = _support(sketches, estimate, merges, order, by)
     tree, note = (merges, support, order, linkage), estimate.note
     return Clusters(estimate.labels[0], *tree, level=level, by=by, beyond_chance=beyond_chance, note=note)
 
 
 def _support(
     sketches: Sketches,
-    squared: Floats,
+    estimate: Estimate,
     merges: Floats,
     order: tuple[int, ...],
     by: str,
-    *,
-    beyond_chance: bool,
 ) -> Floats:
     """The p-value of each merge, times the number of pairs of parties.
 
-    Beyond chance, sampling is more noise: of the same tr Σ², at most Cπ²/T² for a row, and as skewed as one large item makes it. Nothing is claimed of rows that have a noise in common, whose errors depend on each other, nor of very many rows.
+    Beyond chance, sampling is more noise: with the tr Σ² of each row that the law of distances has, and as skewed as one large item makes it. Nothing is claimed of rows that have a noise in common, whose errors depend on each other, nor of very many rows.
     """
-    leaves, noises = len(order), sketches.noises
+    leaves, noises, squared = len(order), sketches.noises, estimate.value
+    sampled = estimate.rule.law.rows if isinstance(estimate.rule, Shape) else None
+    beyond_chance = sampled is not None and bool(sampled.one_person.any())
     if noises.has_shared or not 3 <= leaves <= _MOST_TESTED:
         return np.ones(leaves - 1)
     factor, error = _scale_and_error(sketches, squared, by)
@@ -213,11 +214,10 @@ def _support(
     k2, k4 = rows.each("k2") * factor**2, rows.each("k4") * factor**4
     pairs = squared, k2[:, None] * squared, error, *_parts(sketches, factor, model, k2)
     skewness, chance = _skewness(k2, k4, model.null_degrees or model.coordinates), 0.0
-    if beyond_chance:
-        people, contribution = people_of(sketches, 1 / factor)
-        mix = np.clip(squared_norms(sketches).value * factor**2 - 1 / people, 0.0, 1.0)
+    if sampled is not None and beyond_chance:
         degrees = max(model.variance_curve(Cumulants(1.0, 0.0)).c, model.null_variance[0]) / 2
-        noise, k2 = k2, np.sqrt(k2**2 + (2 * k2 / people + contribution * mix / people**2) / degrees)
+        # tr (noise + Σ)²
+        noise, k2 = k2, np.sqrt(k2**2 + (2 * k2 * sampled.chance + sampled.sampling**2) / degrees)
         share = float(np.max(1 - noise**2 / k2**2))  # of chance in the variance
         skewness, chance = skewness * (1 - share) ** 1.5, math.sqrt(8) * share**1.5
         pairs = (squared, k2[:, None] * np.maximum(squared, 0.0), *pairs[2:])

@@ -26,7 +26,7 @@ from armslength.errors import NotResolvableError, ParameterError, plural
 from armslength.estimates.distances import clear_note
 from armslength.estimates.intervals import Level
 from armslength.estimates.item_intervals import ItemIntervals, item_intervals
-from armslength.estimates.shapes import totals
+from armslength.estimates.totals import totals
 from armslength.protocol.protocol import Protocol, checked_vocabulary
 from armslength.randomness.hashing import item_words, read_to_the_end
 from armslength.randomness.seeds import canonical_text

@@ -17,11 +17,11 @@ from armslength.estimates.pair_noise import Floats
 from armslength.estimates.shapes import (
     COUNTS_NOTE,
     POPULATIONS_NOTE,
-    has_sure_total,
-    people_of,
+    has_spread,
     some_labels,
     squared_shape_distances,
 )
+from armslength.estimates.totals import has_sure_total
 from armslength.results import Result
 from armslength.sketches.sketches import Sketches
 
@@ -90,11 +90,7 @@ def best_question(sketches: Sketches) -> tuple[str, bool]:
     """(by, beyond_chance) of the question that people ask, as far as the releases allow it: do the populations' mixes differ?"""
     if sketches.totals is None or has_sure_total(sketches).sum() < min(2, len(sketches)):
         return "size", False
-    try:
-        people_of(sketches, sketches.totals.astype(np.float64))
-    except ParameterError:
-        return "shape", False
-    return "shape", not sketches.noises.has_shared
+    return "shape", has_spread(sketches) and not sketches.noises.has_shared
 
 
 def each_pair_once(a: Sketches, b: Sketches | None, estimator: PairEstimator) -> Iterator[Tile]:

@@ -14,7 +14,7 @@ from armslength.checks import number
 from armslength.errors import plural
 from armslength.estimates.distances import clear_note, gram_matrix
 from armslength.estimates.pair_noise import PairNoises
-from armslength.estimates.shapes import totals
+from armslength.estimates.totals import totals
 from armslength.estimates.variance import ErrorModel
 from armslength.sketches.sketches import Sketches
 

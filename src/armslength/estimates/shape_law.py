@@ -20,14 +20,33 @@ _HALVINGS = 24
 _PAIRS_AT_ONCE = 1 << 13
 _DOUBLINGS = 60  # of the first guess of an upper end; beyond that there is none
 _SKEWNESS = np.concatenate([[0.0], np.geomspace(0.005, 20.0, 300)])
-_SHARES = np.linspace(0.0, 1.0, 65) ** 2  # of the totals' Laplace noise in the variance
-_SCALED_ITEM = 1 + 1e-9  # one item a person, but the norms of scaled rows are not those of shares
-_ALL_PEOPLE = 1e150  # for a question about the counts: nothing is left to chance
+_SHARES = np.linspace(0.0, 1.0, 65) ** 2  # of the scalars' Laplace noise in the variance
+COARSE = 0.10  # relative error of a total at the level asked for, above which its law is not used
+_DOMINANT = 0.10  # share of the totals in the variance, above which coarse totals matter
+_SLACK = 0.25  # standard errors of F̂ that are added to it
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How far apart the people of each row are, as their released votes tell it; in votes, one number for each row.
+
+    a = Ax is a person's own part of the sketch of the row, in data units: a vote, split over what they have.
+    """
+
+    people: Floats  # T̂
+    squares: Floats  # Q̂, of Σ‖a‖²
+    products: Floats  # F̂, of ‖Σ aaᵀ‖ (Frobenius), divided by the share of the people it is from; T̂, which is never less, if unknown
+    squares_variance: Floats  # of the noise of Q̂
+    products_variance: Floats  # of the noise of F̂, divided by the squared share; 0 if unknown
+    share: Floats  # of the people that F̂ is from
 
 
 @dataclass(frozen=True)
 class ShapeRows:
-    """Rows divided by their released totals T̂, in data units; one number for each row."""
+    """Rows divided by their released totals T̂, in data units; one number for each row.
+
+    A question about the counts is the same law without chance: what the people of a row tell about others is 0.
+    """
 
     values: Floats  # x/T̂ with its noise, n x k
     norm: Floats  # ‖x/T̂‖² without the noise's part
@@ -35,12 +54,13 @@ class ShapeRows:
     k4: Floats
     k6: Floats
     total_error: Floats  # Var(noise of T̂)/T̂²
-    top: Floats  # at least the largest share of an item
     mix: Floats  # π², the squared norm of what is asked about, the population or the counts; at least 0
-    people: Floats  # T̂; less for sums of rows that may share people
-    items: Floats  # m: the most items of one person; 0 for a question about the counts
-    chance: Floats  # (4) τ⁺: the most that sampling adds to ‖p̂‖²
-    extra: Floats  # (5) e: what people with few items, who may prefer the popular ones, add to Σ
+    one_person: Floats  # 1/T̂; for a question about the counts this and all that follows is 0
+    chance: Floats  # (3) τ, what sampling adds to ‖p̂‖²; at least 0
+    subtracted: Floats  # the same as estimated: it may be below 0
+    chance_error: Floats  # the variance that the noise of Q̂ gives it
+    sampling: Floats  # (4) at least √tr Σ², for the covariance Σ of p̂ over samples
+    top: Floats  # (5) at least the largest share of an item
 
     @classmethod
     def of(
@@ -49,8 +69,7 @@ class ShapeRows:
         total: Floats,
         noise: tuple[Floats, Floats, Floats],
         noise_norm: Floats,
-        total_error: Floats,
-        root: float | None,
+        total_variance: Floats,
     ) -> "ShapeRows":
         """Rows for a question about the counts.
 
@@ -59,29 +78,49 @@ class ShapeRows:
             total: Their released totals.
             noise: κ₂, κ₄ and κ₆ of a coordinate.
             noise_norm: What noise adds to each squared norm.
-            total_error: The variance of each total's noise.
-            root: The square root of the entries in a column of the matrix; None if all are.
+            total_variance: The variance of each total's noise.
         """
         k2, k4, k6 = (each / total**power for each, power in zip(noise, (2, 4, 6), strict=True))
         shapes = values / total[:, None]
         norm = np.einsum("ij,ij->i", shapes, shapes) - noise_norm / total**2
-        top = np.sqrt(np.maximum(norm, 0.0))
-        if root is not None:
-            top = np.minimum(top, root * np.abs(shapes).max(axis=1))
         none = np.zeros(len(total))
-        everybody = np.full(len(total), _ALL_PEOPLE)
-        error = total_error / total**2
-        return cls(shapes, norm, k2, k4, k6, error, top, np.maximum(norm, 0.0), everybody, none, none, none)
+        error = total_variance / total**2
+        return cls(shapes, norm, k2, k4, k6, error, np.maximum(norm, 0.0), none, none, none, none, none, none)
 
-    def sampled(self, people: Floats, contribution: Floats) -> "ShapeRows":
-        """(3) and (4): the same rows for a question about the populations of which their people are a sample.
+    def sampled(self, spread: Spread, root: float | None) -> "ShapeRows":
+        """(3) to (5): the same rows for a question about the populations of which their people are a sample.
 
-        Over all populations of people with at most C items, sampling adds at most this, and it is reached.
+        Args:
+            spread: Of the same rows.
+            root: The square root of the entries in a column of the matrix; None if all are.
         """
-        mix = np.clip(self.norm - 1 / people, 0.0, 1.0)
-        counted = 1 - mix + (contribution - 1) * mix * (1 - np.sqrt(mix))
-        extra = np.maximum(counted - 1, 0.0)
-        return replace(self, mix=mix, people=people, items=contribution, chance=counted / people, extra=extra)
+        people, own = spread.people, spread.squares / spread.people
+        unclipped = (self.norm - own / people) / np.maximum(1 - 1 / people, 0.5)
+        mix = np.clip(unclipped, 0.0, 1.0)
+        apart = np.maximum(own - mix, 0.0)  # tr Σ of one person
+        # (4) F̂⁺: chance decides how many people F̂ is from
+        share = spread.share
+        error = spread.products_variance + spread.products**2 * (1 - share) / (share * people)
+        products = spread.products + _SLACK * np.sqrt(error)
+        themselves = np.maximum(spread.squares - np.sqrt(spread.squares_variance), 0.0) ** 2 / people / share
+        by_products = np.maximum(products**2 - themselves, 0.0) / people**2 - mix**2
+        by_mix = mix * (1 - mix) + apart**2 / self.values.shape[1]
+        least = by_mix / (4 * np.maximum(people, 1.0))
+        squares = np.minimum(np.maximum(by_products, least), by_mix)
+        squares = np.minimum(squares, np.maximum(apart, 0.05 * np.maximum(own, mix)) ** 2)
+        top = np.sqrt(mix)
+        if root is not None:
+            top = np.minimum(top, root * np.abs(self.values).max(axis=1))
+        return replace(
+            self,
+            mix=mix,
+            one_person=1 / people,
+            chance=apart / people,
+            subtracted=(own - unclipped) / people,
+            chance_error=spread.squares_variance / people**4,
+            sampling=np.sqrt(squares) / people,
+            top=top,
+        )
 
     def scaled(self, factor: Floats) -> "ShapeRows":
         """The rows times numbers that are taken as known."""
@@ -93,18 +132,19 @@ class ShapeRows:
             k4=self.k4 * squared**2,
             k6=self.k6 * squared**3,
             total_error=np.zeros(len(factor)),
-            top=self.top * size,
             mix=self.mix * squared,
-            people=self.people / size,
-            items=np.where(self.items == 1, _SCALED_ITEM, self.items),
+            one_person=self.one_person * size,
             chance=self.chance * squared,
-            extra=self.extra * size,
+            subtracted=self.subtracted * squared,
+            chance_error=self.chance_error * squared**2,
+            sampling=self.sampling * squared,
+            top=self.top * size,
         )
 
     def nothing(self) -> "ShapeRows":
         """A row of zeros without noise, from which the distance of a row is its norm."""
         values, zero = np.zeros((1, self.values.shape[1])), np.zeros(1)
-        return ShapeRows.of(values, np.ones(1), (zero, zero, zero), zero, zero, None)
+        return ShapeRows.of(values, np.ones(1), (zero, zero, zero), zero, zero)
 
 
 @dataclass(frozen=True)
@@ -114,79 +154,90 @@ class ShapeLaw:
     rows: ShapeRows
     columns: ShapeRows
     inner: Floats  # ⟨p̂, q̂⟩
-    linear: Floats  # (5) δᵀΣδ for independent items
+    linear: Floats  # (5) ℓ̂, an estimate of what is at least δᵀΣδ; infinity if there is none
     coordinates: int
     curve: VarianceCurve  # of the sketch
 
     @classmethod
     def of(cls, rows: ShapeRows, columns: ShapeRows, curve: VarianceCurve, root: float | None) -> "ShapeLaw":
-        """The law of all pairs; `root` is as for `ShapeRows.of`."""
+        """The law of all pairs; `root` is as for `ShapeRows.sampled`."""
         p, q = rows.values, columns.values
         linear = np.full((len(p), len(q)), np.inf)
-        if root is not None:
-            x, y = (1 / side.people for side in (rows, columns))
+        if root is not None and (rows.one_person.any() or columns.one_person.any()):
+            x, y = rows.one_person, columns.one_person
             size_p, size_q = np.abs(p), np.abs(q)
             # Σ (p−q)²|p| and Σ (p−q)²|q|
             left = (size_p**3).sum(axis=1)[:, None] - 2 * (p * size_p) @ q.T + size_p @ (q * q).T
             right = (size_q**3).sum(axis=1)[None, :] - 2 * p @ (q * size_q).T + (p * p) @ size_q.T
-            chance = rows.k2[:, None] + columns.k2 + (rows.chance[:, None] + columns.chance) / p.shape[1]
-            linear = (left - chance * size_p.sum(axis=1)[:, None]) * x[:, None]
-            linear = root * np.maximum(linear + (right - chance * size_q.sum(axis=1)) * y, 0.0)
+            errors = rows.k2[:, None] + columns.k2 + (rows.chance[:, None] + columns.chance) / p.shape[1]
+            linear = (left - errors * size_p.sum(axis=1)[:, None]) * x[:, None]
+            linear = root * np.maximum(linear + (right - errors * size_q.sum(axis=1)) * y, 0.0)
         return cls(rows, columns, p @ q.T, linear, p.shape[1], curve)
 
     @property
     def value(self) -> Floats:
-        """(2) and (3): D̂, unbiased to second order in the totals' errors, less the most that chance can add."""
-        (x, vx, tx), (y, vy, ty) = self._pair("norm", "total_error", "chance")
-        value: Floats = x * (1 - 3 * vx) + y * (1 - 3 * vy) - 2 * self.inner * (1 - vx - vy)
-        return value - tx * (1 - vx) - ty * (1 - vy)
+        """(2) and (3): D̂, unbiased to second order in the totals' errors, less the part of chance."""
+        (vx, tx), (vy, ty) = self._pair("total_error", "subtracted")
+        return self.highest_value - tx * (1 - 3 * vx) - ty * (1 - 3 * vy)
 
     @property
     def highest_value(self) -> Floats:
         """The same with nothing taken away: people who are on both sides add less to the distance than others, or nothing."""
-        (tx, vx), (ty, vy) = self._pair("chance", "total_error")
-        return self.value + tx * (1 - vx) + ty * (1 - vy)
+        (x, vx), (y, vy) = self._pair("norm", "total_error")
+        value: Floats = x * (1 - 3 * vx) + y * (1 - 3 * vy) - 2 * self.inner * (1 - vx - vy)
+        return value
 
     def moments(self, d: Floats) -> tuple[Floats, Floats, Floats]:
-        """(5) to (8): variance, third cumulant, and the variance that the totals have in it, if the squared distance is d."""
-        names = ("mix", "total_error", "chance", "people", "items", "top", "extra", "k2", "k4", "k6")
+        """(6) to (8): variance, third cumulant, and the variance that the scalars have in it, if the squared distance is d."""
+        names = (
+            "mix",
+            "total_error",
+            "chance",
+            "chance_error",
+            "one_person",
+            "sampling",
+            "top",
+            "k2",
+            "k4",
+            "k6",
+        )
         (
-            (x, vx, tx, px, mx, top_x, more_x, k2x, k4x, k6x),
-            (y, vy, ty, py, my, top_y, more_y, k2y, k4y, k6y),
+            (x, vx, tx, qx, px, rx, top_x, k2x, k4x, k6x),
+            (y, vy, ty, qy, py, ry, top_y, k2y, k4y, k6y),
         ) = self._pair(*names)
         a, k2, k4, k6 = self.curve.a, k2x + k2y, k4x + k4y, k6x + k6y
-        c = np.clip((x + y - d) / 2, 0.0, np.sqrt(x * y))
+        root = np.sqrt(x * y)
+        c = np.clip((x + y - d) / 2, 0.0, root)
         # (6) the totals' noise: the slope is 2⟨p, p−q⟩ + τ, with the totals' errors in its estimate, and at most 2π√D + τ
         error = 4 * (x**2 * vx + y**2 * vy)
         slope_x = np.minimum(np.sqrt((x - y + d + tx) ** 2 + error), 2 * np.sqrt(x * d) + tx)
         slope_y = np.minimum(np.sqrt((y - x + d + ty) ** 2 + error), 2 * np.sqrt(y * d) + ty)
-        bend_x, bend_y = vx * (3 * x - 2 * c), vy * (3 * y - 2 * c)
-        of_totals = vx * slope_x**2 + vy * slope_y**2 + 5 * (bend_x**2 + bend_y**2) + 4 * vx * vy * c**2
+        # A total that is far off makes its own π too small.
+        bend_x, bend_y = vx * np.maximum(3 * x - 2 * c, root), vy * np.maximum(3 * y - 2 * c, root)
+        of_scalars = (
+            vx * slope_x**2 + vy * slope_y**2 + 5 * (bend_x**2 + bend_y**2) + 4 * vx * vy * c**2 + qx + qy
+        )
         third = (
             15 * (vx * slope_x**2 * bend_x + vy * slope_y**2 * bend_y)
             + 74 * (bend_x**3 + bend_y**3)
             + 60 * c**2 * vx * vy * (bend_x + bend_y)
             + 12 * slope_x * slope_y * c * vx * vy
         )
-        # (5) sampling: tr Σ², and at least the largest eigenvalue of Σ
-        m = np.maximum(mx, my)
-        xx, yy, cc = m * x, m * y, m * c
-        is_one = m == 1  # one item a person: Σ = (diag p − ppᵀ)/T, and Σp³ ≥ π⁴
-        xx, yy, cc = (np.where(is_one, each * (1 - np.minimum(each, 1.0)), each) for each in (xx, yy, cc))
-        squares = (xx + more_x**2) / px**2 + (yy + more_y**2) / py**2 + 2 * (cc + more_x * more_y) / (px * py)
-        largest = np.minimum((m * top_x + more_x) / px + (m * top_y + more_y) / py, np.sqrt(squares))
-        linear = 4 * m * np.minimum(self.linear, d * (top_x / px + top_y / py))
-        # (7) and (8): with the sketch of E‖x/T̂x − y/T̂y‖²
-        energy = d + tx + ty + np.maximum(bend_x + bend_y, 0.0)
-        variance = of_totals + self.curve.at(energy) + (1 + a) * (linear + 2 * squares)
+        # (5) sampling: at least √tr Σ², which is at least the largest eigenvalue of Σ
+        r = rx + ry
+        linear = 4 * np.minimum(d * r, np.minimum(self.linear, d * (top_x * px + top_y * py)))
+        # (7) and (8): given the matrix, τ and Σ are known, so that its error is of D alone
+        energy = d + tx + ty + bend_x + bend_y
+        variance = of_scalars + a * d**2 + self.curve.b * energy + self.curve.c + (1 + a) * linear + 2 * r**2
         third = (
             third
             + self.coordinates * (k6 + 12 * k4 * k2 + 8 * k2**3)
-            + ((2 * a**2 * energy + 12 * a * k2) * energy + 12 * k4 + 24 * k2**2) * energy
-            + (8 * squares + 6 * linear) * largest
-            + (24 * squares + 12 * linear) * (k2 + a / 2 * energy)
+            + (12 * k4 + 24 * k2**2) * energy
+            + (2 * a**2 * d + 12 * a * k2) * d**2
+            + (8 * r**2 + 6 * linear) * r
+            + (24 * r**2 + 12 * linear) * (k2 + a / 2 * d)
         )
-        return variance, third, of_totals
+        return variance, third, of_scalars
 
     def told_apart_with(self, tail: float, *, noise: float = 1.0, people: float = 1.0) -> NDArray[np.bool_]:
         """Whether estimates like these would be told from 0 with so many times the noise, or so many times the people."""
@@ -198,8 +249,10 @@ class ShapeLaw:
                 k4=side.k4 * ratio**4,
                 k6=side.k6 * ratio**6,
                 total_error=side.total_error * ratio**2,
-                people=side.people * people,
+                one_person=side.one_person / people,
                 chance=side.chance / people,
+                chance_error=side.chance_error * noise**2 / people**4,
+                sampling=side.sampling / people,
             )
             for side in (self.rows, self.columns)
         )
@@ -210,8 +263,18 @@ class ShapeLaw:
     def noise_share(self) -> Floats:
         """The share of the noise in the variance if the shapes are equal; the rest is chance."""
         equal = np.zeros_like(self.inner)
-        variance, _, of_totals = self.moments(equal)
-        return (self.curve.at(equal) + of_totals) / variance
+        variance, _, of_scalars = self.moments(equal)
+        return (self.curve.at(equal) + of_scalars) / variance
+
+    def is_coarse(self, d: Floats, tail: float) -> NDArray[np.bool_]:
+        """(11) Whether a total is too coarse for this law, and matters, if the squared distance is d."""
+        (vx, qx), (vy, qy) = self._pair("total_error", "chance_error")
+        variance, _, of_scalars = self.moments(np.where(np.isfinite(d), d, 0.0))
+        matters = of_scalars - qx - qy > _DOMINANT * variance
+        is_coarse: NDArray[np.bool_] = matters & (
+            np.sqrt(np.maximum(vx, vy) / 2) * -np.log(2 * tail) > COARSE
+        )
+        return is_coarse
 
     def interval(self, tail: float) -> tuple[Floats, Floats]:
         """(11) Every D that the estimate does not exclude: each end misses with at most this probability.
@@ -236,11 +299,11 @@ class ShapeLaw:
 
     def limits(self, d: Floats, tail: float) -> tuple[Floats, Floats]:
         """(9) D − q⁻√V and D + q⁺√V."""
-        variance, third, of_totals = self.moments(d)
+        variance, third, of_scalars = self.moments(d)
         deviation = np.sqrt(variance)
         scale = np.where(variance > 0, variance, 1.0)  # without noise, all is 0
         below, above = (np.interp(third / scale**1.5, _SKEWNESS, each) for each in _pearson_quantiles(tail))
-        heavy = np.interp(of_totals / scale, _SHARES, _normal_laplace_quantiles(tail))
+        heavy = np.interp(of_scalars / scale, _SHARES, _normal_laplace_quantiles(tail))
         return d - np.maximum(below, heavy) * deviation, d + np.maximum(above, heavy) * deviation
 
     def lower_ends(self, value: Floats, tail: float) -> Floats:

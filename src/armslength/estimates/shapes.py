@@ -1,4 +1,4 @@
-"""Totals, and distances and cosines of shapes: of rows divided by their totals.
+"""Distances and cosines of shapes: of rows divided by their totals.
 
 Questions are about the counts, or about the populations of which the counted people are a sample (`beyond_chance`). The law of the
 estimates is in `shape_law`. Where totals are too coarse for it, and for guaranteed intervals, there is a box of all that the
@@ -25,9 +25,10 @@ from armslength.estimates.distances import (
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import METHODS, Bounds, Level, Rule
 from armslength.estimates.pair_noise import Floats, noise_classes, scaled_pair_noises
-from armslength.estimates.shape_law import ShapeLaw, ShapeRows, bisect
+from armslength.estimates.shape_law import ShapeLaw, ShapeRows, Spread, bisect
+from armslength.estimates.totals import DOUBTFUL, Total, total_rule
 from armslength.estimates.variance import ErrorModel
-from armslength.laws import Cumulants, DiscreteLaplace
+from armslength.laws import Cumulants
 from armslength.sketches.sketches import Sketches
 
 COUNTS_NOTE = "about the mixes (each row divided by its released total) of the people counted"
@@ -36,9 +37,6 @@ POPULATIONS_NOTE = (
     "families, clinics and repeat visits make chance larger"
 )
 ALIKE = 0.95  # the cosine from which on two mixes are called alike
-COARSE = 0.15  # relative error of a total at the level asked for, above which its law is not used
-_DOMINANT = 0.25  # share of the totals in the variance, above which coarse totals matter
-_DOUBTFUL = 0.0005  # how often a total that is said to be above 0 may be 0
 # Shares of the error: most to the distance, which needs it most; a twentieth to each row's norm and total.
 _TO_DISTANCE, _TO_NORM, _TO_TOTAL = 0.8, 0.05, 0.05
 _TO_COSINE, _TO_LENGTH = 0.8, 0.1
@@ -52,7 +50,7 @@ def shape_distances(a: Sketches, b: Sketches | None = None, *, beyond_chance: bo
         a: Rows that were released with totals.
         b: The same; None for all pairs within a.
         beyond_chance: Whether to ask about the populations behind the rows: chance is part of the error then, and is taken
-            away from the distance. It needs event tables that count people.
+            away from the distance. It needs event tables whose people have one vote each.
     """
     return as_distances(squared_shape_distances(a, b, beyond_chance=beyond_chance))
 
@@ -80,7 +78,7 @@ def shape_cosines(a: Sketches, b: Sketches | None = None, *, beyond_chance: bool
     The arguments are those of `shape_distances`. The interval is approximate, and wide rather than narrow.
     """
     shapes = _Shapes(a, b, beyond_chance=beyond_chance)
-    squares = [rows.norm - rows.chance for rows in shapes.rows]
+    squares = [rows.norm - rows.subtracted for rows in shapes.rows]
     lengths = [np.sqrt(np.where(square > 0, square, 1.0)) for square in squares]
     p, q = (rows.scaled(1 / length) for rows, length in zip(shapes.rows, lengths, strict=True))
     law, opposite = shapes.law(p, q), shapes.law(p, q.scaled(-np.ones(len(q.norm))))
@@ -126,8 +124,8 @@ class _Shapes:
         noise = unit * k2, unit**2 * k4, unit**3 * k6
         values = np.sqrt(unit) * sketches.values
         error = side.totals.variance
-        rows = ShapeRows.of(values, side.total, noise, self.model.bias * unit * k2, error, self.root)
-        return rows.sampled(*people_of(sketches, side.total)) if self.beyond_chance else rows
+        rows = ShapeRows.of(values, side.total, noise, self.model.bias * unit * k2, error)
+        return rows.sampled(spread_of(sketches, side.total), self.root) if self.beyond_chance else rows
 
     def law(self, rows: ShapeRows, columns: ShapeRows) -> ShapeLaw:
         """The law of squared distances of these rows, which may be scaled."""
@@ -138,7 +136,7 @@ class _Shapes:
     def estimate(self, quantity: str, value: Floats, rule: Rule) -> Estimate:
         """The estimate, with a note on what must be known to read it."""
         left, right = self.sketches
-        level = Level(_DOUBTFUL, METHODS[0])
+        level = Level(DOUBTFUL, METHODS[0])
         is_doubtful = ~np.concatenate([side.totals.is_positive(level) for side in self.sides])
         doubtful = some_labels((*left.labels, *right.labels), is_doubtful)
         note = POPULATIONS_NOTE if self.beyond_chance else COUNTS_NOTE
@@ -153,87 +151,52 @@ def some_labels(labels: Sequence[str], is_chosen: NDArray[np.bool_]) -> str:
     return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
 
 
-def people_of(sketches: Sketches, total: Floats) -> tuple[Floats, Floats]:
-    """(people, contribution) of each row: how many items were counted, and at most so many of one person.
-
-    In a sum of n rows that may share people, errors of chance add up: its variance is at most n times that of as many other people.
-    """
+def has_spread(sketches: Sketches) -> bool:
+    """Whether these rows can be asked about the populations behind them: released votes, or sums of such rows."""
     noises = sketches.noises
-    counts = np.diff(noises.starts)
-    of_people = all(source == "events" and protocol.count == "people" for protocol, source in noises.releases)
-    if not of_people or noises.in_clear.any() or (counts == 0).any() or (noises.coefficients != 1).any():
+    return (
+        sketches.spread is not None
+        and all(protocol.votes for protocol, _ in noises.releases)
+        and not noises.in_clear.any()
+        and bool((np.diff(noises.starts) > 0).all() and (noises.coefficients == 1).all())
+    )
+
+
+def spread_of(sketches: Sketches, people: Floats) -> Spread:
+    """How far apart the people of each row are; `people` are its released totals.
+
+    In a sum of rows, which is taken for a row of so many different people, T and Q add up, and F by the triangle inequality, with
+    their noises. Rows whose F is from different shares of their people have none together.
+    """
+    if sketches.spread is None or not has_spread(sketches):
         raise ParameterError(
-            "beyond_chance must have released rows, or sums of them, of event tables that count people, got others; "
-            "ask about the counts instead (beyond_chance=False)"
+            "beyond_chance needs released votes, or sums of such rows; "
+            'release events with contribution="vote" and a total_share, or ask about the people counted (beyond_chance=False)'
         )
-    contributions = np.array([protocol.contribution or 0 for protocol, _ in noises.releases])[noises.numbers]
-    return total / counts, np.maximum.reduceat(contributions, noises.starts[:-1]).astype(np.float64)
+    noises, unit = sketches.noises, float(sketches.protocols[0].resolution)
+    first = noises.starts[:-1]
+
+    def of_rows(add: np.ufunc, numbers: list[float]) -> Floats:
+        terms = np.array(numbers, dtype=np.float64)[noises.numbers]
+        return np.asarray(add.reduceat(terms, first)) if len(first) else np.zeros(0)
+
+    protocols = [protocol for protocol, _ in noises.releases]
+    laws = [protocol.spread_law for protocol in protocols]
+    variance = unit**2 * of_rows(np.add, [law.second_moment if law is not None else np.nan for law in laws])
+    shares = [float(protocol.spread_sample) for protocol in protocols]
+    share, most = of_rows(np.minimum, shares), of_rows(np.maximum, shares)
+    spread = sketches.spread.astype(np.float64) * unit
+    is_known = (share == most) & (spread.shape[1] > 1)
+    products = np.where(is_known, spread[:, -1] / share, people)
+    of_products = np.where(is_known, variance / share**2, 0.0)
+    return Spread(people, spread[:, 0], products, variance, of_products, share)
 
 
 def _have_totals(sides: "tuple[_Side, _Side]", level: Level) -> NDArray[np.bool_]:
     """Whether both totals of each pair are above 0, at this level and in any case nearly surely."""
-    strict = Level(min(level.tail, _DOUBTFUL), level.method)
+    strict = Level(min(level.tail, DOUBTFUL), level.method)
     both: NDArray[np.bool_] = np.logical_and.outer(*(side.totals.is_positive(strict) for side in sides))
     return both
-
-
-def has_sure_total(sketches: Sketches) -> NDArray[np.bool_]:
-    """Whether each row's total is above 0: others have no shape."""
-    return _total_rule(sketches).is_positive(Level(_DOUBTFUL, METHODS[0]))
-
-
-def totals(sketches: Sketches) -> Estimate:
-    """Σⱼ xⱼ for every row, in data units: unbiased, with its exact variance.
-
-    Guarantee: the interval of a released row comes from the exact law of its noise, that of a combination of rows from
-    a union bound over their laws. Both methods give it.
-    """
-    checked_pair(sketches, None)
-    rule = _total_rule(sketches)
-    return pair_estimate("totals", rule.value, (sketches,), rule)
-
-
-def _total_rule(sketches: Sketches) -> "Total":
-    if sketches.totals is None:
-        raise ParameterError(
-            "sketches must have been released with totals, got some without; plan a protocol with total_share"
-        )
-    unit = float(sketches.protocols[0].resolution)
-    value = sketches.totals.astype(np.float64) * unit
-    terms = list(map(sketches.noises.terms, range(len(sketches))))
-    noises = [
-        tuple((protocol.total_law, abs(factor)) for protocol, factor in row if protocol.total_law is not None)
-        for row in terms
-    ]
-    return Total(value, tuple(noises), unit)
-
-
-@dataclass(frozen=True)
-class Total:
-    """The rule of totals."""
-
-    value: Floats
-    noises: tuple[tuple[tuple[DiscreteLaplace, float], ...], ...]  # laws and coefficients, for each row
-    unit: float  # data units in a grid unit
-
-    @property
-    def variance(self) -> Floats:
-        """γ²·Σα²κ₂ over the noises of each row."""
-        sums = [sum(factor**2 * law.second_moment for law, factor in row) for row in self.noises]
-        return self.unit**2 * np.array(sums)
-
-    def interval(self, level: Level) -> Bounds:
-        """The totals that noise does not exclude."""
-        reaches = {
-            row: sum(factor * law.upper_quantile(level.tail / len(row)) for law, factor in row)
-            for row in set(self.noises)
-        }
-        reach = self.unit * np.array([reaches[row] for row in self.noises])
-        return self.value - reach, self.value + reach
-
-    def is_positive(self, level: Level) -> NDArray[np.bool_]:
-        """Whether each total is above 0, at this level."""
-        return np.asarray(self.interval(level)[0] > 0)
 
 
 @dataclass(frozen=True)
@@ -241,12 +204,12 @@ class _Side:
     """The rows of one side, which are divided by their released totals."""
 
     total: Floats  # as released, in data units; NaN if it is not above 0
-    totals: "Total"
+    totals: Total
     norms: Rule  # of squared norms
 
     @classmethod
     def of(cls, sketches: Sketches) -> "_Side":
-        rule = _total_rule(sketches)
+        rule = total_rule(sketches)
         return cls(np.where(rule.value > 0, rule.value, np.nan), rule, squared_norms(sketches).rule)
 
     def total_ratios(self, level: Level) -> Bounds:
@@ -275,20 +238,15 @@ class Shape:
 
         Nothing is known where a total may be 0.
         """
-        is_sampled = bool(self.law.rows.items.any())
+        is_sampled = bool(self.law.rows.one_person.any())
         if level.method == "guaranteed":
             if is_sampled:
                 raise ParameterError("method must be 'asymptotic' beyond chance, got 'guaranteed'")
             return self.box(level)
         ends = self.law.interval(level.tail)
-        rows, columns = self.law.rows, self.law.columns
-        errors = [
-            np.sqrt(side.total_error / 2) * -np.log(2 * level.tail) > COARSE for side in (rows, columns)
-        ]
-        coarse = np.logical_or.outer(errors[0], errors[1])
-        is_special = np.equal.outer(rows.k2, -columns.k2)  # neither has noise
+        is_special = np.equal.outer(self.law.rows.k2, -self.law.columns.k2)  # neither has noise
         is_special[self.shared] = True
-        boxes = [is_special | (coarse & (self._totals_share(end) > _DOMINANT)) for end in ends]
+        boxes = [is_special | self.law.is_coarse(end, level.tail) for end in ends]
         lower, upper = ends
         if boxes[0].any() or boxes[1].any():
             box_lower, box_upper = self.box(level)
@@ -309,11 +267,6 @@ class Shape:
         lower = np.nan_to_num(_smallest_square(lower, norms, ratios), nan=0.0)
         upper = np.nan_to_num(_largest_square(upper, norms, ratios), nan=np.inf, posinf=np.inf)
         return np.where(is_equal, 0.0, lower), np.where(is_equal, 0.0, upper)
-
-    def _totals_share(self, end: Floats) -> Floats:
-        """The share of the totals in the variance at an end of the intervals."""
-        variance, _, of_totals = self.law.moments(np.where(np.isfinite(end), end, 0.0))
-        return np.divide(of_totals, variance, out=np.ones_like(variance), where=variance > 0)
 
 
 @dataclass(frozen=True)
@@ -338,7 +291,7 @@ class Likeness:
         if level.method == "guaranteed":
             raise ParameterError("method must be 'asymptotic' for cosines of shapes, got 'guaranteed'")
         (low, high), (lower, upper) = self._by_distance(level.tail / 2), self._by_deviation(level.tail / 2)
-        possible = 0.0 if self.law.rows.items.any() else -1.0
+        possible = 0.0 if self.law.rows.one_person.any() else -1.0
         lower, upper = np.fmax(np.fmax(low, lower), possible), np.fmin(np.fmin(high, upper), 1.0)
         if self.sides is not None:
             is_known = _have_totals(self.sides, level) & ~np.isnan(self.value)

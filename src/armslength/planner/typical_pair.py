@@ -8,8 +8,8 @@ import numpy as np
 
 from armslength.estimates.intervals import METHODS, Level
 from armslength.estimates.pair_noise import Floats
-from armslength.estimates.shape_law import ShapeLaw, ShapeRows
-from armslength.estimates.shapes import COARSE, Likeness
+from armslength.estimates.shape_law import COARSE, ShapeLaw, ShapeRows
+from armslength.estimates.shapes import Likeness
 from armslength.estimates.variance import VarianceCurve, curve_of
 from armslength.laws import Cumulants, DiscreteLaplace, Law
 from armslength.transforms.transform import Transform

@@ -18,7 +18,8 @@ from armslength.errors import ParameterError
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Level
 from armslength.estimates.prevalence import Prevalence
-from armslength.estimates.shapes import ALIKE, Shape, has_sure_total, shape_cosines
+from armslength.estimates.shapes import ALIKE, Shape, shape_cosines
+from armslength.estimates.totals import has_sure_total
 from armslength.reporting.markup import NumberStyle
 from armslength.sketches.sketches import Sketches, concat, sum_rows
 
