@@ -13,7 +13,7 @@ from armslength import plots
 from armslength.answers.pairs import FEWER, MORE, NOT_FOUND, by_evidence, checked_sketches, verdicts
 from armslength.checks import number
 from armslength.errors import NotResolvableError, ParameterError, plural
-from armslength.estimates.prevalence import Limits, Prevalence, difference_limits
+from armslength.estimates.prevalence import MOST_UNDERCOUNT, Limits, Prevalence, difference_limits
 from armslength.protocol.protocol import Protocol
 from armslength.results import LONGEST_LABEL, Column, Result, heading, line, sentences, shortened
 from armslength.sketches.sketches import Sketches
@@ -23,28 +23,30 @@ POPULATIONS_NOTE = (
     "This is about populations, as if the people of each side were a random sample of people like them. "
     "Families, clinics and repeat visits make chance larger."
 )
-_DISJOINT = "It assumes that nobody is counted in two rows of a side."
-NEARLY_ALL = 0.7  # of the item groups that may count of each person
+_DISJOINT = "It assumes that nobody is counted in two releases of a side."
 DOUBTFUL = 0.0005  # how often a side that has nobody may be taken for one that has
-_FIRST_HEADING = "people counted with an item in"
+_SURELY = 0.025  # how often people are said to have more item groups than count, although they do not
+_WORTH_A_NOTE = 0.005  # of the people, missing in a share
+_FIRST_HEADING = "people with an item in"
 _MOST_LINES = 20
 _MOST_NAMES = 3
-_COUNTED = ("margins", "contribution", "margin_contribution", "one_group")
+_COUNTED = ("margins", "margin_contribution")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Result):
     """In which item groups b has more or fewer people than a, those with the clearest evidence first.
 
-    With probability at least `level` all intervals hold together, so that every "more" and "fewer" is true of what was counted: the
-    items and item groups that count of each person. The note says where that bound may be the cause of a difference.
+    With probability at least `level` all intervals hold together, so that every "more" and "fewer" is true of the shares of people with an
+    item of the group. Of people with more item groups than count in full, each counts in part: shares come out too small by what the
+    note says, and the intervals allow for it.
 
     Attributes:
         labels: The two sides.
         rows: How many rows each side has.
         people: How many people each side has, as released.
         item_groups: The names of the item groups.
-        a: The estimated prevalence in a: the share of its people with an item of the group.
+        a: The estimated prevalence in a: the share of its people with an item of the group, as counted.
         b: The same in b.
         difference: The prevalence in b less that in a.
         lower: The lower ends of the differences.
@@ -175,7 +177,7 @@ class Explanation(Result):
 def explain(a: Sketches, b: Sketches, *, beyond_chance: bool = True, level: float = 0.95) -> Explanation:
     """In which item groups b has more or fewer people than a, by the margins that they were released with.
 
-    Prevalence is the share of people with an item of the group, of the items and item groups that count of each person.
+    Prevalence is the share of people with an item of the group.
 
     Args:
         a: One row, or several, which are added up: their people must not be in two of them.
@@ -184,12 +186,13 @@ def explain(a: Sketches, b: Sketches, *, beyond_chance: bool = True, level: floa
         level: With this probability the intervals of all item groups hold together.
 
     Raises:
-        NotResolvableError: A side has too few people to say anything, beside the noise.
+        NotResolvableError: A side has too few people to say anything, given the noise, or its people have many more item groups than
+            count in full (`margin_contribution`).
     """
     sides = [checked_sketches(name, side, 1) for name, side in (("a", a), ("b", b))]
     (answer,) = _explanations(sides, [(0, 1)], beyond_chance=beyond_chance, level=level)
-    if answer is None:
-        raise NotResolvableError(_too_few(sides))
+    if isinstance(answer, str):
+        raise NotResolvableError(answer)
     return answer
 
 
@@ -199,8 +202,8 @@ def explain_pairs(
     *,
     beyond_chance: bool = True,
     level: float = 0.95,
-) -> list[Explanation | None]:
-    """What `explain` says of each pair of (rows of a, rows of b), all of them together at the level; None where people are too few.
+) -> list[Explanation | str]:
+    """What `explain` says of each pair of (rows of a, rows of b), all of them together at the level; a text where it refuses.
 
     A side that is part of many pairs is computed once: 276 pairs of 24 rows take as long as 24 sides.
     """
@@ -212,14 +215,15 @@ def explain_pairs(
 
 def _explanations(
     sides: Sequence[Sketches], pairs: Sequence[tuple[int, ...]], *, beyond_chance: bool, level: float
-) -> list[Explanation | None]:
+) -> list[Explanation | str]:
     confidence = number("level", level, above=0.0, at_most=1 - 1e-12)
     check_margins(sides)
     prevalences = [Prevalence.of(side, beyond_chance=beyond_chance) for side in sides]
     names = sides[0].margin_names if sides else ()
     tail = (1 - confidence) / 2 / max(1, len(names) * len(pairs))
-    limits = [side.limits(tail) if side.has_people(min(tail, DOUBTFUL)) else None for side in prevalences]
-    results: list[Explanation | None] = []
+    is_said = [can_be_said(side, tail) for side in prevalences]
+    limits = [side.limits(tail) if said else None for side, said in zip(prevalences, is_said, strict=True)]
+    results: list[Explanation | str] = []
     for i, j in pairs:
         if sides[i].noises.shared_count(sides[j].noises):
             raise ParameterError(
@@ -227,13 +231,13 @@ def _explanations(
             )
         first, second = limits[i], limits[j]
         if first is None or second is None:
-            results.append(None)
+            results.append(_refusal([(sides[side], prevalences[side]) for side in (i, j)], tail))
             continue
         a, b = sides[i], sides[j]
         notes = (
-            _bound_note((a, b), (prevalences[i], prevalences[j])),
+            _undercount_note([(a, prevalences[i]), (b, prevalences[j])]),
             POPULATIONS_NOTE if beyond_chance else COUNTS_NOTE,
-            _DISJOINT if max(len(a.noises.ids), len(b.noises.ids)) > 1 else "",
+            _DISJOINT if max(_releases(a), _releases(b)) > 1 else "",
         )
         results.append(
             Explanation(
@@ -249,24 +253,35 @@ def _explanations(
     return results
 
 
-def _bound_note(sides: Sequence[Sketches], prevalences: Sequence[Prevalence]) -> str:
-    """What the bound on item groups does to the answer; the margins themselves tell how often it was reached."""
-    protocol = sides[0].noises.terms(0)[0][0]
-    bound, margins = protocol.margin_contribution or 0, protocol.margins
-    if margins is not None and margins.rule == "record" and bound >= len(margins.columns):
-        return ""  # everybody has one value in each column, and all count
-    counted = f"At most {plural(bound, 'item group')} of each person count."
-    means = [float(prevalence.counts.sum()) / prevalence.people for prevalence in prevalences]
-    pairs = zip(sides, means, strict=True)
-    near = [
-        f"{_names(side.labels)} ({mean:.1f} on average)" for side, mean in pairs if mean > NEARLY_ALL * bound
+def can_be_said(side: Prevalence, tail: float) -> bool:
+    """Whether differences from a side are named: it surely has people, and not many are missing in the counts."""
+    return side.has_people(min(tail, DOUBTFUL)) and not side.lacks(MOST_UNDERCOUNT, _SURELY)
+
+
+def _releases(side: Sketches) -> int:
+    """How many releases the rows of a side are from."""
+    return len(set(side.noises.origins["release"].tolist()))
+
+
+def _undercount_note(sides: Sequence[tuple[Sketches, Prevalence]]) -> str:
+    """By how much shares are too small, where that is worth a note."""
+    lacking = [
+        f"{100 * people.undercount / people.people:.1f} points in {_names(side.labels)}"
+        for side, people in sides
+        if people.lacks(_WORTH_A_NOTE, _SURELY)
     ]
-    if not near:
-        return counted
+    if not lacking:
+        return ""
+    bound = _bound(sides[0][0])
     return (
-        f"{counted} Many people reach that in {_joined(near)}. If people have more item groups on one side, all shares of that side "
-        "are too small, and a true more can come out as fewer. A protocol with a larger bound would show it."
+        f"Some people have more than {plural(bound, 'item group')}, and count in part in each: shares can be up to about "
+        f"{_joined(lacking)} too small. The intervals allow for it."
     )
+
+
+def _bound(side: Sketches) -> int:
+    """How many item groups of a person count in full."""
+    return side.noises.terms(0)[0][0].margin_contribution or 0
 
 
 def _ranked(names: Sequence[str], a: Limits, b: Limits) -> dict[str, Any]:
@@ -274,7 +289,7 @@ def _ranked(names: Sequence[str], a: Limits, b: Limits) -> dict[str, Any]:
     value, lower, upper = difference_limits(a, b)
     order = by_evidence(value, lower, upper)
     lower, upper = (np.clip(end, -1.0, 1.0)[order] for end in (lower, upper))
-    of_a, of_b = (np.clip(side[0], 0.0, 1.0)[order] for side in (a, b))
+    of_a, of_b = (np.clip(side.least, 0.0, 1.0)[order] for side in (a, b))
     difference = np.clip(of_b - of_a, lower, upper)
     columns = {"a": of_a, "b": of_b, "difference": difference, "lower": lower, "upper": upper}
     return {"item_groups": tuple(names[row] for row in order), **columns}
@@ -322,14 +337,22 @@ def check_margins(sides: Sequence[Sketches]) -> None:
         )
 
 
-def _too_few(sides: Sequence[Sketches]) -> str:
-    """Which side has too few people, how many there are about, and what helps."""
-    people = [Prevalence.of(side, beyond_chance=False) for side in sides]
-    noises = [prevalence.people_noise(0.025) for prevalence in people]
-    least = min(range(len(sides)), key=lambda side: people[side].people / noises[side])
+def _refusal(sides: Sequence[tuple[Sketches, Prevalence]], tail: float) -> str:
+    """Why no difference between two sides is named, and what helps."""
+    few = [(side, people) for side, people in sides if not people.has_people(min(tail, DOUBTFUL))]
+    if few:
+        side, people = min(few, key=lambda each: each[1].people / each[1].people_noise(_SURELY))
+        return (
+            f"too few people to say: {_names(side.labels)} has about {max(0.0, people.people):,.0f}, with noise of "
+            f"±{people.people_noise(_SURELY):,.0f}; add it up with similar parties (--with), leave it out, "
+            "or plan a larger share of ε for the number of people (total_share)"
+        )
+    cut = [_names(side.labels) for side, people in sides if people.lacks(MOST_UNDERCOUNT, _SURELY)]
+    bound = _bound(sides[0][0])
+    larger = min(max(2 * bound, bound + 5), len(sides[0][0].margin_names))
     return (
-        f"too few people to say: {_names(sides[least].labels)} has about {max(0.0, people[least].people):,.0f}, with noise of "
-        f"±{noises[least]:,.0f}; add it up with similar parties (--with), leave it out, or plan a larger share of ε for margins"
+        f"people have more item groups than margin_contribution={bound} lets count: in {_joined(cut)} shares can be more than "
+        f"{100 * MOST_UNDERCOUNT:g} points too small; plan again with a larger one, such as margin_contribution={larger}"
     )
 
 

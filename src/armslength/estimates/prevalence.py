@@ -1,12 +1,16 @@
 """Prevalences, the shares of people with an item of each item group, and how much two parties differ in them.
 
-For a true prevalence p, the released counts m̂ and n̂ have m̂ − p·n̂ = (m − p·n) + E − p·F: the people drawn by chance, and the noise of
-both counts. Its law is known, without any division by a noisy number. A p is possible unless m̂ − p·n̂ is in a tail of it (Fieller). The
-two sides are combined by adding the squares of the distances to their ends (docs/reference/answers.md).
+Of m people with an item of a group, at most λ are missing in the released count m̂ and up to λ in all are in the released undercount λ̂, so
+m̂ − E ≤ m ≤ m̂ + λ̂ − E', with the noises E and E' of what is released. For a prevalence p, m − p·n is the people drawn by chance, and
+with the noise of n̂ its law is known, without any division by a noisy number. A p is possible unless m̂ − p·n̂ is in the upper tail of the
+law at p, or m̂ + λ̂ − p·n̂ in the lower one (Fieller). The two sides of a difference are combined by adding the squares of the
+distances to their ends (docs/reference/answers.md).
 """
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -14,39 +18,56 @@ from scipy.special import ndtr
 from armslength.errors import ParameterError
 from armslength.estimates.pair_noise import Floats
 from armslength.estimates.shape_law import bisect
-from armslength.laws import DiscreteLaplace, Law
+from armslength.laws import DiscreteLaplace
+from armslength.protocol.neighbors import VOTE
 from armslength.sketches.sketches import Sketches
 
-Limits = tuple[Floats, Floats, Floats]  # value, lower, upper
+Noise = tuple[DiscreteLaplace, int]  # a law in grid units, and how many noises have it
+_Scaled = tuple[DiscreteLaplace, int, float | Floats]  # the same, and a factor on each noise
 
 LARGEST_TAIL = 0.05  # up to which adding squares is cautious for Laplace noise
+MOST_UNDERCOUNT = 0.05  # of the people: beyond it, no difference is named
+_UNDERCOUNT_UNIT = 4  # margins hold four times the undercount
 _HALVINGS = 40
 _LARGEST_TILT = 300.0  # e^s of it is a float
 _ENDS = np.geomspace(1e-9, 0.5, 240)
 _NODES = np.concatenate([[0.0], _ENDS, 1 - _ENDS[-2::-1], [1.0]])  # prevalences, dense near 0 and 1
-_LATTICE = 0.5  # counts are whole: half a person
+_LATTICE = 0.5  # people are whole: half of one
+
+
+class Limits(NamedTuple):
+    """What is known of each item group's prevalence; ends below 0 or above 1 are kept, as differences need their distances."""
+
+    least: Floats  # the share as counted
+    most: Floats  # the share if the whole undercount belongs to this item group
+    lower: Floats
+    upper: Floats
 
 
 @dataclass(frozen=True)
 class Prevalence:
-    """The people of one side, with noise.
+    """The people of one side, as released: in people, with noise.
 
     Attributes:
-        counts: How many people have an item of each item group.
+        counts: How many people have an item of each item group, where those with more than G item groups weigh less.
+        undercount: How many people at most are missing in any count for that reason.
         people: How many people there are.
-        laws: The laws of the noise in each count, and how many noises have each.
+        margin_noises: The noises of each count, and of four times the undercount.
+        people_noises: The noises of the number of people.
         beyond_chance: Whether prevalences are those of the population that the people are a sample of, and not of the people counted.
     """
 
     counts: Floats
+    undercount: float
     people: float
-    laws: tuple[tuple[Law, int], ...]
+    margin_noises: tuple[Noise, ...]
+    people_noises: tuple[Noise, ...]
     beyond_chance: bool = True
 
     @classmethod
     def of(cls, sketches: Sketches, *, beyond_chance: bool) -> "Prevalence":
         """The people of all rows together."""
-        if sketches.margins is None:
+        if sketches.margins is None or sketches.totals is None:
             raise ParameterError(
                 "sketches must have been released with the same margins, got some without or with others; "
                 "plan a protocol with margins"
@@ -56,81 +77,120 @@ class Prevalence:
             raise ParameterError(
                 "rows to explain must be released rows, or sums of them, each once, got multiples, differences or data in the clear"
             )
-        laws = Counter(protocol.margin_law for protocol, _ in noises.terms(0) if protocol.margin_law)
-        *counts, people = sketches.margins.sum(axis=0, dtype=np.float64)
-        return cls(np.array(counts), float(people), tuple(laws.items()), beyond_chance)
+        protocols = [protocol for protocol, _ in noises.terms(0)]
+        *counts, undercount = sketches.margins.sum(axis=0, dtype=np.float64) / VOTE
+        return cls(
+            np.array(counts),
+            float(undercount) / _UNDERCOUNT_UNIT,
+            float(sketches.totals.sum(dtype=np.float64)) / VOTE,
+            _counted(protocol.margin_law for protocol in protocols),
+            _counted(law for protocol in protocols for law in (protocol.total_law, protocol.spread_law)),
+            beyond_chance,
+        )
 
     def has_people(self, tail: float) -> bool:
         """Whether the number of people is above 0: noise alone is as large with a probability of at most `tail`."""
         return self.people > self.people_noise(tail)
 
     def people_noise(self, tail: float) -> float:
-        """How much is added to the number of people, and to each count, with a probability of `tail`."""
-        _, reach = replace(self, beyond_chance=False).quantiles(np.zeros(1), tail)
-        return float(reach[0])
+        """How much noise adds to the number of people with a probability of `tail`."""
+        return _noise_reach(_scaled(self.people_noises, 1.0), tail)
+
+    def lacks(self, share: float, tail: float) -> bool:
+        """Whether more than a share of the people can be missing in a count; noise alone says so with a probability of at most `tail`."""
+        noise = _noise_reach(_scaled(self.margin_noises, 1 / _UNDERCOUNT_UNIT), tail)
+        return self.undercount - noise > share * self.people
 
     def limits(self, tail: float) -> Limits:
-        """(value, lower, upper) of each item group; each end misses with a probability of at most `tail`.
-
-        Values and ends below 0 or above 1 are kept: the distances between them are what a difference needs.
-        """
+        """The limits of each item group; each end misses with a probability of at most `tail`."""
         tail = min(tail, LARGEST_TAIL)
-        below, above = self.quantiles(_NODES, tail)
+        noises = _scaled(self.margin_noises, 1.0) + _scaled(self.people_noises, _NODES)
+        with_undercount = noises + _scaled(self.margin_noises, 1 / _UNDERCOUNT_UNIT)
         middle = _NODES * self.people
         # Where several prevalences are just possible, the outermost one counts.
-        largest = np.maximum.accumulate(middle + above + _LATTICE)
-        smallest = np.minimum.accumulate((middle - below - _LATTICE)[::-1])[::-1]
-        return self.counts / self.people, self._inverse(largest), self._inverse(smallest)
+        largest = np.maximum.accumulate(middle + self._reach(noises, tail, 1.0) + _LATTICE)
+        below = middle - self._reach(with_undercount, tail, -1.0) - _LATTICE
+        smallest = np.minimum.accumulate(below[::-1])[::-1]
+        filled = self.counts + self.undercount
+        return Limits(
+            self.counts / self.people,
+            filled / self.people,
+            self._inverse(largest, self.counts),
+            self._inverse(smallest, filled),
+        )
 
-    def _inverse(self, curve: Floats) -> Floats:
+    def _inverse(self, curve: Floats, counts: Floats) -> Floats:
         """The prevalences at which a rising curve over the nodes is at the counts; a straight line beyond both ends."""
-        beyond = np.clip(self.counts - curve[-1], 0.0, None) + np.clip(self.counts - curve[0], None, 0.0)
-        inside: Floats = np.interp(self.counts, curve, _NODES) + beyond / self.people
+        beyond = np.clip(counts - curve[-1], 0.0, None) + np.clip(counts - curve[0], None, 0.0)
+        inside: Floats = np.interp(counts, curve, _NODES) + beyond / self.people
         return inside
 
-    def quantiles(self, p: Floats, tail: float) -> tuple[Floats, Floats]:
-        """How far m̂ − p·n̂ is below and above 0 with a probability of `tail` each, by Lugannani and Rice's saddlepoint."""
-        scales = [law.scale for law, _ in self.laws if isinstance(law, DiscreteLaplace)]
-        variance = sum(often * law.second_moment for law, often in self.laws)
-        # A Laplace noise has no larger tilts; 20 standard deviations out, every tail is small enough.
-        tilts = [1 / scale for scale in scales] or [20 / max(np.sqrt(variance), 1e-6)]
-        largest = min([_LARGEST_TILT, *tilts])
-        sign = np.array([[-1.0], [1.0]])
-        low, high = np.zeros((2, len(p))), np.full((2, len(p)), largest * (1 - 2.0**-40))
-        _, high = bisect(
-            lambda s: ~(_upper_tail(s, *self._cumulants(sign * s, p)) < tail), low, high, _HALVINGS
-        )
-        below, above = sign * self._cumulants(sign * high, p)[1]
-        return below, above
-
-    def _cumulants(self, s: Floats, p: Floats) -> tuple[Floats, Floats, Floats]:
-        """The cumulant generating function of m̂ − p·n̂ at s, and its first two derivatives."""
-        total = [np.zeros_like(s), np.zeros_like(s), np.zeros_like(s)]
-        if self.beyond_chance:
-            # Those without an item of the group are binomial, too: with s > 0 nothing cancels.
-            n, sign, s_up = self.people, np.sign(s), np.abs(s)
-            q = np.where(s < 0, 1 - p, p)
-            rise = np.expm1(s_up)
-            tilted = q * (1 + rise) / (1 + q * rise)
-            total = [
-                n * (np.log1p(q * rise) - q * s_up),
-                n * sign * (tilted - q),
-                n * tilted * (1 - q) / (1 + q * rise),
-            ]
-        for law, often in self.laws:
-            for factor in (1.0, p):
-                for order, part in enumerate(_noise_cumulants(law, factor * s)):
-                    total[order] = total[order] + often * factor**order * part
-        return total[0], total[1], total[2]
+    def _reach(self, noises: list[_Scaled], tail: float, side: float) -> Floats:
+        """How far chance and noises are above (side 1) or below (side −1) 0 with a probability of `tail`, at each node."""
+        people = self.people if self.beyond_chance else 0.0
+        return _reach(noises, _NODES, people, tail, side)
 
 
-def difference_limits(a: Limits, b: Limits) -> Limits:
+def difference_limits(a: Limits, b: Limits) -> tuple[Floats, Floats, Floats]:
     """(value, lower, upper) of the prevalences of b less those of a, by those of both sides.
 
     Each end misses about as seldom as those of the sides, for tails of at most `LARGEST_TAIL`.
     """
-    value = b[0] - a[0]
-    return value, value - np.hypot(b[0] - b[1], a[2] - a[0]), value + np.hypot(b[2] - b[0], a[0] - a[1])
+    lower = b.least - a.most - np.hypot(b.least - b.lower, a.upper - a.most)
+    upper = b.most - a.least + np.hypot(b.upper - b.most, a.least - a.lower)
+    return b.least - a.least, lower, upper
+
+
+def _counted(laws: Iterable[DiscreteLaplace | None]) -> tuple[Noise, ...]:
+    """How many noises have each law."""
+    return tuple(Counter(law for law in laws if law is not None).items())
+
+
+def _scaled(noises: tuple[Noise, ...], factor: float | Floats) -> list[_Scaled]:
+    """Noises times a factor."""
+    return [(law, often, factor) for law, often in noises]
+
+
+def _noise_reach(noises: list[_Scaled], tail: float) -> float:
+    """How far noises add up above 0 with a probability of `tail`."""
+    return float(_reach(noises, np.zeros(1), 0.0, tail, 1.0)[0])
+
+
+def _reach(noises: list[_Scaled], p: Floats, people: float, tail: float, side: float) -> Floats:
+    """How far a binomial of so many people, less its mean, and noises are above 0 (side 1) or below (side −1) with a probability of `tail`.
+
+    By Lugannani and Rice's saddlepoint, in people, for each p.
+    """
+    high = np.full(len(p), _LARGEST_TILT)
+    for law, _, factor in noises:  # a Laplace noise has no larger tilts
+        high = np.minimum(high, VOTE / law.scale / np.maximum(factor, 1e-300))
+    high = high * (1 - 2.0**-40)
+    _, tilt = bisect(
+        lambda s: ~(_upper_tail(s, *_cumulants(side * s, p, people, noises)) < tail),
+        np.zeros(len(p)),
+        high,
+        _HALVINGS,
+    )
+    return side * _cumulants(side * tilt, p, people, noises)[1]
+
+
+def _cumulants(s: Floats, p: Floats, people: float, noises: list[_Scaled]) -> tuple[Floats, Floats, Floats]:
+    """The cumulant generating function of chance and noises at s, and its first two derivatives."""
+    # Those without an item of the group are binomial, too: with s > 0 nothing cancels.
+    sign, s_up = np.sign(s), np.abs(s)
+    q = np.where(s < 0, 1 - p, p)
+    rise = np.expm1(s_up)
+    tilted = q * (1 + rise) / (1 + q * rise)
+    value = people * (np.log1p(q * rise) - q * s_up)
+    first = people * sign * (tilted - q)
+    second = people * tilted * (1 - q) / (1 + q * rise)
+    for law, often, factor in noises:
+        unit = factor / VOTE
+        parts = _noise_cumulants(law, unit * s)
+        value = value + often * parts[0]
+        first = first + often * unit * parts[1]
+        second = second + often * unit**2 * parts[2]
+    return value, first, second
 
 
 def _upper_tail(s: Floats, k: Floats, first: Floats, second: Floats) -> Floats:
@@ -141,11 +201,8 @@ def _upper_tail(s: Floats, k: Floats, first: Floats, second: Floats) -> Floats:
     return tail
 
 
-def _noise_cumulants(law: Law, s: Floats) -> tuple[Floats, Floats, Floats]:
+def _noise_cumulants(law: DiscreteLaplace, s: Floats) -> tuple[Floats, Floats, Floats]:
     """The cumulant generating function of a noise at s, and its first two derivatives."""
-    if not isinstance(law, DiscreteLaplace):
-        k2 = law.second_moment
-        return k2 * s * s / 2, k2 * s, np.full_like(s, k2)
     # 1 − αe^s and 1 − αe^−s, without cancellation
     up, down = -np.expm1(s - 1 / law.scale), -np.expm1(-s - 1 / law.scale)
     gap = -np.expm1(-1 / law.scale)
