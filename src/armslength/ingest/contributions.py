@@ -1,16 +1,20 @@
-"""Contribution bounds: no person adds more than C to a release, over all of its groups and items.
+"""Contribution bounds: what one person adds to a release, over all of its groups and items.
+
+Votes: each person has one, split evenly over all different items they have in one group. Amounts: all events of a person, by weight, count
+at most C.
 
 Guarantee: what is kept of a person's events is a function of that person's events and the release's key alone, with
-Σ|amount| ≤ ⌊C/γ⌋ grid units. So adding or removing a person moves all rows together by at most that in ℓ1 norm, and replacing
-one by at most twice that: the protocol's radius. Who is one person is decided by the whole id; hashes only say where to look.
+Σ|amount| ≤ ⌊C/γ⌋ grid units, where C is 1 for votes. So adding or removing a person moves all rows together by at most that in ℓ1 norm, and
+replacing one by at most twice that: the protocol's radius. Who is one person is decided by the whole id; hashes only say where to look.
 Reference: docs/privacy.md, event tables; docs/reference/contributions.md, the specification that every engine follows.
 """
 
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +22,11 @@ from numpy.typing import NDArray
 
 from armslength._numba import Floats, Int64s, Words, kernel, load_word
 from armslength.errors import ParameterError
+from armslength.protocol.neighbors import VOTE
 from armslength.protocol.protocol import Protocol
+
+if TYPE_CHECKING:
+    from armslength.ingest.sums import VoteSums
 
 KEY_BYTES = 32
 SHORT_ID = 15  # bytes; longer ids lie apart
@@ -32,6 +40,8 @@ _SORTED_BY_PAIRS = 64  # events of one person that are sorted by comparing all p
 _LARGEST = np.int64(2**63 - 1)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _OCCURRENCES_AT_ONCE = 1 << 12  # events of one person that wait before those that cannot be kept are left out
+_NO_BOUND = 2**63 - 1
+_NO_AMOUNTS: Int64s = np.empty(0, dtype=np.int64)
 _EVENT_END = np.uint64(40 << 56)  # five words were hashed
 
 
@@ -115,88 +125,159 @@ class BoundedEvents:
 
     groups: NDArray[np.int32]
     items: Words  # n x 2: high and low word
-    margins: NDArray[np.int32]  # the number of each item's group, where the protocol has item groups
     amounts: Int64s
     starts: Int64s  # each person's first event, and the number of all
-    keys: Words  # the hashes, where they were needed
-    totals: Floats  # what each person had before the bound: Σ|amount|, after `each_once` and `one_group`
     persons: Int64s  # the row of one of the person's events in the input
+    totals: Floats  # what each person had before the bound: Σ|amount|, or different items
+    margins: NDArray[np.int32]  # of votes: the number of each item's group
+    is_sampled: NDArray[np.bool_]  # of votes: whether each person is among those of whom F is counted
+    keys: Words  # of amounts: the hashes, where they were needed
     ids: pa.Array | None = None  # of the persons, where they are asked for
     columns: NDArray[np.int32] | None = None  # where each item is added: see `sums.ItemColumns`
-    margin_cells: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None  # see `sums.margin_cells`
+    votes: "VoteSums | None" = None  # what they add to Q and F
+    margin_cells: tuple[NDArray[np.int32], NDArray[np.int32], Int64s] | None = None  # see `sums.margin_cells`
 
 
-def contribution_in_grid_units(protocol: Protocol) -> int:
-    """⌊C/γ⌋, the most that one person may add to a release."""
-    if protocol.contribution is None:
-        raise ParameterError("contribution must be set for an event table: the most that one person adds")
+def person_rule(
+    key: bytes, groups: Sequence[str], protocol: Protocol, *, is_bounded: bool = True
+) -> "Votes | KeyedOrder":
+    """What a release under this protocol keeps of each person; or, if it is not bounded, what each person has."""
+    if protocol.votes:
+        return Votes(key, groups, protocol.spread_sample)
+    if not isinstance(protocol.contribution, int):
+        raise ParameterError('contribution must be "vote" or a whole number for an event table, got none')
     bound = math.floor(protocol.contribution / protocol.resolution)
     if not 1 <= bound < 2**62:
         raise ParameterError("contribution must be 1 to 2^62 times the resolution, got another")
-    return bound
+    return KeyedOrder(key, groups, bound if is_bounded else _NO_BOUND)
 
 
-class KeyedOrder:
-    """The order in which a person's events are kept: by SipHash-2-4 of (person, group, item, occurrence number).
-
-    Privacy does not depend on it; the key, drawn for each release, keeps anybody from arranging for their favorite events to come first.
+class _Keyed:
+    """Hashes of persons and groups under the key of a release.
 
     Args:
         key: Secret random bytes of this release.
         groups: The labels of all groups, in order.
-        each_once: Whether a person counts at most once for each group and item.
-        one_group: Whether all that is kept of a person is in one group: the first of theirs by a keyed hash of (person, group).
-        in_order: Whether what is kept of a person must come in this order also where everything is.
     """
 
-    def __init__(
-        self,
-        key: bytes,
-        groups: Sequence[str],
-        *,
-        each_once: bool = False,
-        one_group: bool = False,
-        in_order: bool = False,
-    ) -> None:
-        self.each_once, self.one_group, self.in_order = each_once, one_group, in_order
+    def __init__(self, key: bytes, groups: Sequence[str]) -> None:
         digest = hashlib.blake2b(b"", digest_size=16, key=key, person=b"order").digest()
         self.key: Words = np.frombuffer(digest, dtype="<u8").astype(np.uint64)
         labels = [np.frombuffer(label.encode(), dtype=np.uint8) for label in groups]
         hashes = [text_hash(label, 0, len(label), self.key) for label in labels]
         self._groups: Words = np.array(hashes, dtype=np.uint64)
 
-    def bounded(self, events: Events, bound: int, *, in_order: bool = False) -> BoundedEvents:
+
+class Votes(_Keyed):
+    """One vote of each person, in one group: the first of theirs by a keyed hash of (person, group).
+
+    A person's different items there have ⌊R/t⌋ grid units each, t being their number. Who has more than R of them has none.
+
+    Args:
+        key: Secret random bytes of this release.
+        groups: The labels of all groups, in order.
+        sample: The share of people of whom F is counted; a keyed hash of the person decides.
+    """
+
+    most_of_one = 2 * (VOTE + 1)  # events that may be held of one person, beyond the memory given
+
+    def __init__(self, key: bytes, groups: Sequence[str], sample: Fraction) -> None:
+        super().__init__(key, groups)
+        self._sample = np.uint64(min(math.floor(sample * 2**64), 2**64 - 1))
+        self._has_all = sample == 1
+
+    def bounded(self, events: Events) -> BoundedEvents:
         """What is kept of the events; all events of a person must be among them."""
-        rules = self.each_once, self.one_group, self.in_order or in_order
-        arrays = bound_events(*events, self.key, self._groups, *rules, np.int64(bound))
-        return BoundedEvents(*arrays)
+        kept = self._kept(events)
+        sizes = np.diff(kept.starts)
+        amounts = np.repeat(VOTE // np.maximum(sizes, 1), sizes)
+        kept = replace(kept, amounts=amounts, totals=sizes.astype(np.float64))
+        return kept if sizes.max(initial=0) <= VOTE else _without(kept, sizes > VOTE)
 
-    def compact(self, events: Events, bound: int) -> Events:
-        """Fewer events, of which `bounded` keeps the same, also with other events: some that are beyond the bound are left out."""
-        if not self.each_once:
-            rows, times = different_events(*events, self.key)
-            different = Events.joined([events.chosen(rows)], _TIMES + 1)
-            different.rows[:, _TIMES] = times
-            return different
-        # a later event can only push these out
-        return self._kept(events, bound, min(events.width, _TIMES))
+    def compact(self, events: Events) -> Events:
+        """Fewer events, of which `bounded` keeps the same, also with other events: each item once, as many as decide."""
+        kept = self._kept(events)
+        result = Events.joined([events.chosen(np.repeat(kept.persons, np.diff(kept.starts)))], _AMOUNT)
+        result.rows[:, _HIGH:_GROUP] = kept.items
+        result.rows[:, _GROUP] = kept.groups | kept.margins.astype(np.int64) << 32
+        return result
 
-    def shortened(self, parts: Iterable[Events], bound: int) -> Events:
+    def shortened(self, parts: Iterable[Events]) -> Events:
+        """The same of several parts."""
+        kept: Events | None = None
+        for events in parts:
+            kept = self.compact(events if kept is None else Events.joined([kept, events]))
+        if kept is None:
+            raise ValueError("there must be a part")
+        return kept
+
+    def _kept(self, events: Events) -> BoundedEvents:
+        """Each person's different items in their one group, at most R + 1."""
+        *arrays, margins, is_sampled = vote_events(
+            *events, self.key, self._groups, VOTE + 1, self._sample, self._has_all
+        )
+        groups, items, starts, persons = arrays
+        nothing = np.empty(0, dtype=np.uint64)
+        return BoundedEvents(
+            groups, items, _NO_AMOUNTS, starts, persons, np.empty(0), margins, is_sampled, nothing
+        )
+
+
+def _without(kept: BoundedEvents, is_left_out: NDArray[np.bool_]) -> BoundedEvents:
+    """The events without those of some persons, who stay as persons without any."""
+    sizes = np.diff(kept.starts)
+    stays = np.repeat(~is_left_out, sizes)
+    starts = np.concatenate([[0], np.cumsum(np.where(is_left_out, 0, sizes))])
+    names = "groups", "items", "amounts", "margins"
+    return replace(kept, starts=starts, **{name: getattr(kept, name)[stays] for name in names})
+
+
+class KeyedOrder(_Keyed):
+    """The order in which a person's events are kept, at most C of them by weight: by SipHash-2-4 of (person, group, item, occurrence number).
+
+    Privacy does not depend on it; the key, drawn for each release, keeps anybody from arranging for their favorite events to come first.
+
+    Args:
+        key: Secret random bytes of this release.
+        groups: The labels of all groups, in order.
+        bound: The most that one person adds, in grid units.
+    """
+
+    most_of_one = 0
+
+    def __init__(self, key: bytes, groups: Sequence[str], bound: int) -> None:
+        super().__init__(key, groups)
+        self.bound = bound
+
+    def bounded(self, events: Events, *, in_order: bool = False) -> BoundedEvents:
+        """What is kept of the events; all events of a person must be among them."""
+        groups, items, amounts, starts, keys, totals, persons = bound_events(
+            *events, self.key, self._groups, in_order, np.int64(self.bound)
+        )
+        none, no_margins = np.empty(0, dtype=np.bool_), np.empty(0, dtype=np.int32)
+        return BoundedEvents(groups, items, amounts, starts, persons, totals, no_margins, none, keys)
+
+    def compact(self, events: Events) -> Events:
+        """Fewer events, of which `bounded` keeps the same, also with other events."""
+        rows, times = different_events(*events, self.key)
+        different = Events.joined([events.chosen(rows)], _TIMES + 1)
+        different.rows[:, _TIMES] = times
+        return different
+
+    def shortened(self, parts: Iterable[Events]) -> Events:
         """Events of which `bounded` keeps the same as of all these parts; equal group and item of a person must be in one part.
 
         What a part does not keep by itself cannot be kept at all. Each event has its own hash from then on.
         """
-        return Events.joined([self._kept(events, bound, _KEY + 1) for events in parts])
+        return Events.joined([self._kept(events) for events in parts])
 
-    def _kept(self, events: Events, bound: int, width: int) -> Events:
-        """What is kept, as events with so many columns."""
-        # hashes may be needed, also where everything is kept
-        kept = self.bounded(events, bound, in_order=width > _KEY)
-        result = Events.joined([events.chosen(np.repeat(kept.persons, np.diff(kept.starts)))], width)
-        groups = kept.groups | kept.margins.astype(np.int64) << 32
-        columns = [*kept.items.T, groups, kept.amounts, 1, kept.keys]
-        for place, column in enumerate(columns[: width - _HIGH], _HIGH):
-            result.rows[:, place] = column.astype(np.int64).view(np.uint64) if place == _AMOUNT else column
+    def _kept(self, events: Events) -> Events:
+        """What is kept, as events with their hashes."""
+        kept = self.bounded(events, in_order=True)
+        result = Events.joined([events.chosen(np.repeat(kept.persons, np.diff(kept.starts)))], _KEY + 1)
+        result.rows[:, _HIGH:_GROUP] = kept.items
+        result.rows[:, _GROUP], result.rows[:, _TIMES], result.rows[:, _KEY] = kept.groups, 1, kept.keys
+        result.rows[:, _AMOUNT] = kept.amounts.view(np.uint64)
         return result
 
 
@@ -576,22 +657,104 @@ def hash_events(
 
 
 @kernel
+def _one_group(
+    events: Words,
+    rows: NDArray[np.int32],
+    first: int,
+    last: int,
+    state_of_person: _State,
+    group_hashes: Words,
+) -> np.int64:
+    """The one group in which a person votes: of those where they have events, the one with the smallest hash."""
+    chosen = np.int64(events[rows[first], _GROUP] & _LOW_32)
+    smallest, is_hashed = _0, False
+    for place in range(first + 1, last):
+        group = np.int64(events[rows[place], _GROUP] & _LOW_32)
+        if group == chosen:
+            continue
+        if not is_hashed:
+            smallest, is_hashed = _digest(_absorb(*state_of_person, group_hashes[chosen]), _16 << _56), True
+        value = _digest(_absorb(*state_of_person, group_hashes[group]), _16 << _56)
+        if value < smallest or (value == smallest and group < chosen):
+            chosen, smallest = group, value
+    return chosen
+
+
+@kernel
+def vote_events(
+    events: Words,
+    long_ids: NDArray[np.uint8],
+    key: Words,
+    group_hashes: Words,
+    most: int,
+    sample: np.uint64,
+    has_all: bool,
+) -> tuple[NDArray[np.int32], Words, Int64s, Int64s, NDArray[np.int32], NDArray[np.bool_]]:
+    """(groups, items, starts, persons, margins, is_sampled) of `BoundedEvents`: each person's different items in one group, at most so many."""
+    starts, rows = _by_person(events, long_ids, key)
+    people = len(starts) - 1
+    kept, kept_starts = 0, np.zeros(people + 1, dtype=np.int64)
+    kept_groups, kept_items = np.empty(len(events), np.int32), np.empty((len(events), 2), np.uint64)
+    kept_margins = np.empty(len(events), np.int32)
+    firsts, is_sampled = np.empty(people, dtype=np.int64), np.ones(people, dtype=np.bool_)
+    largest = 1
+    for person in range(people):
+        largest = max(largest, starts[person + 1] - starts[person])
+    keys, cells = np.empty(largest, np.uint64), np.zeros((4, largest), np.uint64)
+    places, amounts = np.empty(largest, np.int32), np.ones(largest, dtype=np.int64)
+    for person in range(people):
+        first = rows[starts[person]]
+        firsts[person] = first
+        hashed = person_hash(events[first, 0], events[first, 1], key)
+        state_of_person = _absorb(*_initial_state(key), hashed)
+        if not has_all:
+            is_sampled[person] = _digest(state_of_person, _8 << _56) < sample
+        group = _one_group(events, rows, starts[person], starts[person + 1], state_of_person, group_hashes)
+        count = 0
+        for place in range(starts[person], starts[person + 1]):
+            row = rows[place]
+            if np.int64(events[row, _GROUP] & _LOW_32) != group:
+                continue
+            cells[1, count], cells[2, count] = events[row, _HIGH], events[row, _LOW]
+            cells[3, count], keys[count] = events[row, _GROUP] >> _32, events[row, _LOW]
+            places[count] = count
+            count += 1
+        sort_places(places, count, keys, cells, amounts)
+        different = 0
+        for place in range(count):
+            event = places[place]
+            if place > 0 and _is_same_cell(event, places[place - 1], cells):
+                continue
+            if different == most:
+                break
+            kept_groups[kept], kept_margins[kept] = group, cells[3, event]
+            kept_items[kept, 0], kept_items[kept, 1] = cells[1, event], cells[2, event]
+            different, kept = different + 1, kept + 1
+        kept_starts[person + 1] = kept
+    return (
+        kept_groups[:kept].copy(),
+        kept_items[:kept].copy(),
+        kept_starts,
+        firsts,
+        kept_margins[:kept].copy(),
+        is_sampled,
+    )
+
+
+@kernel
 def bound_events(  # noqa: C901, PLR0912, PLR0915  # one loop over persons; each part is a rule of the specification
     events: Words,
     long_ids: NDArray[np.uint8],
     key: Words,
     group_hashes: Words,
-    each_once: bool,
-    one_group: bool,
     in_order: bool,
     bound: np.int64,
-) -> tuple[NDArray[np.int32], Words, NDArray[np.int32], Int64s, Int64s, Words, Floats, Int64s]:
-    """The arrays of `BoundedEvents`."""
+) -> tuple[NDArray[np.int32], Words, Int64s, Int64s, Words, Floats, Int64s]:
+    """(groups, items, amounts, starts, keys, totals, persons) of `BoundedEvents`."""
     starts, rows = _by_person(events, long_ids, key)
     people, width = len(starts) - 1, events.shape[1]
     kept, kept_starts = 0, np.zeros(people + 1, dtype=np.int64)
     kept_groups, kept_items = np.empty(len(events), np.int32), np.empty((len(events), 2), np.uint64)
-    kept_margins = np.empty(len(events), np.int32)
     kept_amounts, kept_keys = np.empty(len(events), np.int64), np.empty(len(events), np.uint64)
     totals, firsts = np.zeros(people), np.empty(people, dtype=np.int64)
 
@@ -601,37 +764,26 @@ def bound_events(  # noqa: C901, PLR0912, PLR0915  # one loop over persons; each
     # one person's events, and below their occurrences as far as they may be kept
     keys, cells, places = (
         np.empty(largest, np.uint64),
-        np.zeros((4, largest), np.uint64),
+        np.zeros((3, largest), np.uint64),
         np.empty(largest, np.int32),
     )
     hashes = np.empty(largest, np.uint64)  # of groups
     amounts, times = np.ones(largest, dtype=np.int64), np.ones(largest, dtype=np.int64)
-    all_keys, all_cells = np.empty(0, np.uint64), np.empty((4, 0), np.uint64)
+    all_keys, all_cells = np.empty(0, np.uint64), np.empty((3, 0), np.uint64)
     all_amounts, all_places = np.empty(0, np.int64), np.empty(0, np.int32)
 
     for person in range(people):
         first = rows[starts[person]]
         firsts[person] = first
         state_of_person = _absorb(*_initial_state(key), person_hash(events[first, 0], events[first, 1], key))
-        single_group = np.int64(-1)
-        if one_group:
-            smallest = _0
-            for place in range(starts[person], starts[person + 1]):
-                group = np.int64(events[rows[place], _GROUP] & _LOW_32)
-                if group != single_group:
-                    value = _digest(_absorb(*state_of_person, group_hashes[group]), _16 << _56)
-                    if single_group < 0 or value < smallest or (value == smallest and group < single_group):
-                        single_group, smallest = group, value
         count, total = 0, np.int64(0)
         for place in range(starts[person], starts[person + 1]):
             row = rows[place]
             group = np.int64(events[row, _GROUP] & _LOW_32)
-            if single_group >= 0 and group != single_group:
-                continue
-            cells[0, count], cells[3, count] = group, events[row, _GROUP] >> _32
+            cells[0, count] = group
             cells[1, count], cells[2, count] = events[row, _HIGH], events[row, _LOW]
             amounts[count] = np.int64(events[row, _AMOUNT]) if width > _AMOUNT else 1
-            if width > _TIMES and not each_once:
+            if width > _TIMES:
                 times[count] = np.int64(events[row, _TIMES])
             keys[count] = events[row, _KEY] if width > _KEY else cells[2, count]
             hashes[count] = group_hashes[group]
@@ -641,14 +793,12 @@ def bound_events(  # noqa: C901, PLR0912, PLR0915  # one loop over persons; each
         needs_hashes = in_order or total > bound
         if needs_hashes and width <= _KEY:
             hash_events(state_of_person, hashes, cells[1], cells[2], keys, count)
-        if each_once or needs_hashes:
+        if needs_hashes:
             sort_places(places, count, keys, cells, amounts)
         different, occurrences = 0, 0
         for place in range(count):
             event = places[place]
             is_again = place > 0 and _is_same_cell(event, places[different - 1], cells)
-            if is_again and each_once:
-                continue
             places[different] = event
             different += 1
             occurrences += np.int64(is_again) + times[event] - 1
@@ -667,7 +817,7 @@ def bound_events(  # noqa: C901, PLR0912, PLR0915  # one loop over persons; each
             if bound < space // 2:
                 space = min(space, _OCCURRENCES_AT_ONCE + 2 * bound)
             if space > len(all_keys):
-                all_keys, all_cells = np.empty(space, np.uint64), np.empty((4, space), np.uint64)
+                all_keys, all_cells = np.empty(space, np.uint64), np.empty((3, space), np.uint64)
                 all_amounts, all_places = np.empty(space, np.int64), np.empty(space, np.int32)
             for place in range(different):
                 event = places[place]
@@ -685,7 +835,7 @@ def bound_events(  # noqa: C901, PLR0912, PLR0915  # one loop over persons; each
                     all_keys[chosen] = (
                         _event_hash(state_of_person, *hashed, occurrence) if occurrence > _0 else keys[event]
                     )
-                    for part in range(4):
+                    for part in range(3):
                         all_cells[part, chosen] = cells[part, event]
                     all_amounts[chosen] = amounts[event]
                     chosen, occurrence = chosen + 1, occurrence + _1
@@ -695,10 +845,9 @@ def bound_events(  # noqa: C901, PLR0912, PLR0915  # one loop over persons; each
         while kept + chosen > len(kept_amounts):  # some occur several times
             kept_groups, kept_items = _doubled(kept_groups), _doubled(kept_items)
             kept_amounts, kept_keys = _doubled(kept_amounts), _doubled(kept_keys)
-            kept_margins = _doubled(kept_margins)
         for place in range(chosen):
             event = order[place]
-            kept_groups[kept], kept_margins[kept] = order_cells[0, event], order_cells[3, event]
+            kept_groups[kept] = order_cells[0, event]
             kept_items[kept, 0], kept_items[kept, 1] = order_cells[1, event], order_cells[2, event]
             kept_amounts[kept], kept_keys[kept] = order_amounts[event], order_keys[event]
             kept += 1
@@ -706,7 +855,6 @@ def bound_events(  # noqa: C901, PLR0912, PLR0915  # one loop over persons; each
     return (
         kept_groups[:kept].copy(),
         kept_items[:kept].copy(),
-        kept_margins[:kept].copy(),
         kept_amounts[:kept].copy(),
         kept_starts,
         kept_keys[:kept].copy(),

@@ -14,21 +14,15 @@ import pyarrow as pa
 
 from armslength.checks import checked_labels, short_repr
 from armslength.errors import NO_MEMORY, InputError, OutOfMemoryError, ParameterError
-from armslength.ingest.contributions import (
-    BoundedEvents,
-    Events,
-    KeyedOrder,
-    contribution_in_grid_units,
-    ids_of,
-)
+from armslength.ingest.contributions import BoundedEvents, Events, ids_of, person_rule
 from armslength.ingest.encoding import EventEncoder, ItemWords, LeftOut, Watch
 from armslength.ingest.engine import EventTable, opened_table
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.parquet_texts import ParquetTexts
-from armslength.ingest.partitions import DEFAULT_MEMORY, EventStore, Job, memory_bytes
+from armslength.ingest.partitions import DEFAULT_MEMORY, EventStore, Job, PersonRule, memory_bytes
 from armslength.ingest.records import record_roles
 from armslength.ingest.sources import event_files, size_of
-from armslength.ingest.sums import GroupSums, ItemColumns, Sums, SumShape, margin_cells
+from armslength.ingest.sums import GroupSums, ItemColumns, Sums, SumShape, VoteSums, margin_cells
 from armslength.progress import progress
 from armslength.protocol.margins import folded_table, margin_table
 from armslength.protocol.protocol import Protocol, check_settings_for_tables, checked_vocabulary
@@ -37,7 +31,6 @@ from armslength.threads import cached_attribute, ordered_map, worker_count
 
 _TEXTS = {"person", "group", "item"}
 _MOST_GROUPS = 10_000_000
-_NO_BOUND = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -48,7 +41,6 @@ class TableJob:
     protocol: Protocol
     columns: EventColumns
     groups: "PublicGroups"
-    bound: int  # the most that one person adds, in grid units
     item_names: list[str] | None  # of a fixed vocabulary, in order
     margin_table: dict[str, int] | None  # the item group of each listed item or prefix; None without margins
     memory: str
@@ -70,21 +62,20 @@ class TableJob:
         """The job, if the protocol fits an event table; the arguments are those of `Protocol.release_table`."""
         if not isinstance(protocol, Protocol):
             raise ParameterError(f"protocol must be al.Protocol, got {type(protocol).__name__}")
-        bound = contribution_in_grid_units(protocol)
+        person_rule(bytes(32), (), protocol)
         if not protocol.unit:
             raise ParameterError("unit must say in the protocol who is protected, such as 'one patient'")
         check_settings_for_tables(protocol)
         columns = _with_record(columns, protocol)
-        if protocol.count == "people" and columns.weight is not None:
+        if protocol.votes and columns.weight is not None:
             raise ParameterError(
-                "weight must be left out where the protocol counts people, got one; "
-                'make a protocol with count="events" (--count events) to add up weights'
+                "weight must be left out where people vote, got one; make a protocol with a contribution to add up weights"
             )
         names, table = item_names(protocol, vocabulary), None
         if margins is not None or protocol.margins is not None:
             table = margin_table(margins, protocol.margins)
         workers = worker_count(threads)
-        return cls(source, protocol, columns, groups, bound, names, table, memory, workers)
+        return cls(source, protocol, columns, groups, names, table, memory, workers)
 
     @cached_attribute
     def shape(self) -> SumShape:
@@ -105,56 +96,47 @@ class TableJob:
         self, key: bytes, left_out: LeftOut | None = None, *, show_progress: bool = False
     ) -> Iterator[BoundedEvents]:
         """The events that are kept under this key, within everybody's bound, **not private**; updates `left_out`."""
-        order = self._order(key)
+        rule, protocol = person_rule(key, self.groups.labels, self.protocol), self.protocol
         caches = list[ItemColumns]()  # one for each thread
 
         def bounded(events: Events) -> BoundedEvents:
-            kept = order.bounded(events, self.bound)
+            kept = rule.bounded(events)
             try:
                 item_columns = caches.pop()
             except IndexError:
-                item_columns = ItemColumns(self.protocol, self.shape)
+                item_columns = ItemColumns(protocol, self.shape)
             columns = item_columns(kept.items)
             caches.append(item_columns)
-            cells, margins = None, self.protocol.margins
+            cells, votes, margins = None, None, protocol.margins
+            if protocol.votes and columns is not None:
+                width, has_norm = protocol.transform.sketch_dim, protocol.releases_norm
+                votes = VoteSums.of(kept, columns, width, has_norm=has_norm)
             if margins is not None:
-                limits = len(margins.names), self.protocol.margin_contribution or 0
-                cells = margin_cells(kept.starts, kept.groups, kept.margins, *limits, order.key)
-            return replace(kept, columns=columns, margin_cells=cells)
+                limits = len(margins.names), protocol.margin_contribution or 0
+                cells = margin_cells(kept.starts, kept.groups, kept.margins, *limits)
+            return replace(kept, columns=columns, votes=votes, margin_cells=cells)
 
-        return self._for_all_persons(
-            order, self.bound, bounded, left_out or LeftOut(), None, show_progress=show_progress
-        )
+        return self._for_all_persons(rule, bounded, left_out or LeftOut(), None, show_progress=show_progress)
 
     def person_totals(
         self, key: bytes, left_out: LeftOut, watch: Watch | None = None, *, show_progress: bool = False
     ) -> Iterator[BoundedEvents]:
         """All events that count, with the persons' ids and totals, **not private**; updates `left_out`, and shows `watch` the groups and items of all rows.
 
-        Items that are in an item group only in another spelling have a number of their own: see `Margins.codes`.
-
-        A person's total counts what would be kept under an endless bound: each (group, item) once where people are counted, and one group
-        where the protocol says so.
+        Items that are in an item group only in another spelling have a number of their own: see `Margins.codes`. A person's total is the number
+        of different items in the one group where the person votes, or the amount of all events without a bound.
         """
-        order = self._order(key)
+        rule = person_rule(key, self.groups.labels, self.protocol, is_bounded=False)
 
         def totals(events: Events) -> BoundedEvents:
-            kept = order.bounded(events, _NO_BOUND)
+            kept = rule.bounded(events)
             return replace(kept, ids=ids_of(events, kept.persons))
 
-        return self._for_all_persons(order, _NO_BOUND, totals, left_out, watch, show_progress=show_progress)
-
-    def _order(self, key: bytes) -> KeyedOrder:
-        each_once, one_group = self.protocol.count == "people", self.protocol.one_group
-        in_order = self.protocol.margins is not None
-        return KeyedOrder(
-            key, self.groups.labels, each_once=each_once, one_group=one_group, in_order=in_order
-        )
+        return self._for_all_persons(rule, totals, left_out, watch, show_progress=show_progress)
 
     def _for_all_persons(
         self,
-        order: KeyedOrder,
-        bound: int,
+        rule: PersonRule,
         work: Callable[[Events], BoundedEvents],
         left_out: LeftOut,
         watch: Watch | None,
@@ -168,17 +150,17 @@ class TableJob:
         if margins is not None and table is not None:
             other_spellings = None if watch is None else folded_table(table)
             codes = partial(margins.codes, table=table, other_spellings=other_spellings)
-        item_words = ItemWords(order.key, self.item_names, codes)
-        encoder = EventEncoder(order.key, labels, item_words, left_out, watch)
+        item_words = ItemWords(rule.key, self.item_names, codes)
+        encoder = EventEncoder(rule.key, labels, item_words, left_out, watch)
         if self.protocol.record is not None:
             left_out.noun = "item"
-        store = EventStore(order.key, memory_bytes(self.memory), self.threads)
+        store = EventStore(rule.key, memory_bytes(self.memory), self.threads)
         with _memory_errors(), store:
             self._read(encoder, store, left_out, show_progress=show_progress)
-            jobs = store.jobs(order, bound)
+            jobs = store.jobs(rule)
 
             def results(job: Job) -> list[BoundedEvents]:
-                return [work(events) for events in store.take(job, order, bound)]
+                return [work(events) for events in store.take(job, rule)]
 
             rows = left_out.counting
             bar = progress("counting", rows, "rows", show=True) if show_progress else nullcontext()

@@ -23,6 +23,7 @@ from armslength.ingest.contributions import (
     Events,
     KeyedOrder,
     PackedEvents,
+    Votes,
     most_events_of_one_person,
     person_mix,
 )
@@ -65,6 +66,9 @@ class Block:
         rows = self.events.rows[self.starts[first] : self.starts[last]]
         long_ids = self.events.long_ids[first_long : self.long_starts[last]]
         return self.events._replace(rows=rows, long_ids=long_ids, first_long=first_long)
+
+
+PersonRule = KeyedOrder | Votes
 
 
 class Job(NamedTuple):
@@ -131,7 +135,7 @@ class EventStore:
             with self._lock:
                 self._in_file.append(in_file)
 
-    def jobs(self, order: KeyedOrder, bound: int) -> list[Job]:
+    def jobs(self, rule: PersonRule) -> list[Job]:
         """All jobs: small parts together, a large one in several passes."""
         together, first, rows, size = list[Job](), 0, 0, 0
         sizes = self._rows + self._long_bytes // _EVENT_BYTES
@@ -143,13 +147,13 @@ class EventStore:
         together += [Job(first, PARTS, rows)] if rows else []
         jobs = list[Job]()
         for job in together:
-            passes = self._passes(job, order, bound)
+            passes = self._passes(job, rule)
             for number in range(passes):
                 rows = job.rows // passes + (number < job.rows % passes)
                 jobs.append(job._replace(rows=rows, number=number, passes=passes))
         return jobs
 
-    def _passes(self, job: Job, order: KeyedOrder, bound: int) -> int:
+    def _passes(self, job: Job, rule: PersonRule) -> int:
         """How many passes it takes until each fits memory, to judge by a sample."""
         size = job.rows + int(self._long_bytes[job.first : job.last].sum()) // _EVENT_BYTES
         if size <= self._most_rows:
@@ -160,25 +164,25 @@ class EventStore:
             seen += _size(events)
             if seen > self._most_rows:
                 break
-        left = _size(order.compact(Events.joined(sample), bound))
+        left = _size(rule.compact(Events.joined(sample)))
         return min(_MOST_PASSES, 1 << int(2 * size / seen * left / self._most_rows).bit_length())
 
-    def take(self, job: Job, order: KeyedOrder, bound: int) -> Iterator[Events]:
-        """Events of the persons of a job, everybody's once, of which the order keeps the same as of all theirs.
+    def take(self, job: Job, rule: PersonRule) -> Iterator[Events]:
+        """Events of the persons of a job, everybody's once, of which the rule keeps the same as of all theirs.
 
         That is all of them, if they fit memory; else in more passes over persons, or over the groups and items of one who has most.
         """
         events, cell_passes = None, tuple[int, ...]()
         try:
-            events = self._events_of(job, order, bound)
+            events = self._events_of(job, rule)
         except _TooManyEventsError as problem:
             if problem.one_person or job.passes >= _MOST_PASSES:
                 cell_passes = _CELL_PASSES
         for cells in cell_passes:
             if events is None:
                 with suppress(_TooManyEventsError):
-                    parts = (self._events_of(job, order, bound, number, cells) for number in range(cells))
-                    events = order.shortened(parts, bound)
+                    parts = (self._events_of(job, rule, number, cells) for number in range(cells))
+                    events = rule.shortened(parts)
         if events is not None:
             yield from self._in_runs(events)
             return
@@ -188,11 +192,9 @@ class EventStore:
             )
         for step in range(_FINER):
             number, passes = job.number + step * job.passes, _FINER * job.passes
-            yield from self.take(job._replace(number=number, passes=passes), order, bound)
+            yield from self.take(job._replace(number=number, passes=passes), rule)
 
-    def _events_of(
-        self, job: Job, order: KeyedOrder, bound: int, cell_number: int = 0, cell_passes: int = 1
-    ) -> Events:
+    def _events_of(self, job: Job, rule: PersonRule, cell_number: int = 0, cell_passes: int = 1) -> Events:
         """The events of a job; of several passes over groups and items, those of one."""
         parts, rows, limit = list[Events | PackedEvents](), 0, self._most_rows
         for packed in self._parts(job):
@@ -206,12 +208,14 @@ class EventStore:
             parts.append(part)
             rows += len(part.rows)
             if rows > limit:
-                compact = order.compact(Events.joined(parts), bound)
+                compact = rule.compact(Events.joined(parts))
                 parts, rows = [compact], len(compact.rows)
                 if rows > self._most_rows:
-                    problem = _TooManyEventsError()
-                    problem.one_person = most_events_of_one_person(*compact, self._key) > rows // 2
-                    raise problem
+                    one_person = most_events_of_one_person(*compact, self._key) > rows // 2
+                    if not (one_person and rows <= rule.most_of_one):
+                        problem = _TooManyEventsError()
+                        problem.one_person = one_person
+                        raise problem
                 limit = max(limit, 2 * rows)
         return Events.joined(parts)
 

@@ -3,6 +3,7 @@
 Sketches are linear, so partial sums from anywhere add up; noise is drawn once, at the end, in one place.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -11,7 +12,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from armslength._numba import Int64s, Words, kernel
-from armslength.ingest.contributions import BoundedEvents, slot_of
+from armslength.errors import InputError
+from armslength.ingest.contributions import BoundedEvents
+from armslength.protocol.neighbors import VOTE
 from armslength.protocol.protocol import Protocol
 from armslength.transforms.integer_rows import Rows, SparseRows
 from armslength.transforms.transform import Transform
@@ -20,6 +23,9 @@ _MOST_COUNTS = 1 << 24  # 128 MB
 _MOST_ADDED = 1 << 22  # 32 MB
 _REMEMBERED, _SLOT_SHIFT = 1 << 17, np.uint64(64 - 17)  # columns of items
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_COARSE = 2**16  # units of a vote in the weights of F, whose products must fit 64 bits
+_MOST_BINS = 1 << 25  # 256 MB
+_MOST_PEOPLE = 2**31
 
 
 @dataclass(frozen=True)
@@ -29,8 +35,10 @@ class Sums:
     values: NDArray[np.int64]  # A·x of each row modulo 2^64, n x k, contiguous
     totals: NDArray[np.int64] | None  # Σⱼ xⱼ of each row in grid units, where the protocol releases totals
     source: str  # "events" if the software bounded what each person adds; "rows" and "stream" if the data holder promises it
-    # n x (M + 1): people with an item in each item group, and all people
+    # of votes, in grid units, n x (M + 1): people with an item in each item group, and four times what is left out of these
     margins: NDArray[np.int64] | None = field(default=None, kw_only=True)
+    # of votes, in grid units, n x 2: Q, the people's squared lengths, and F, the norm of their squares; or n x 1 without F
+    spread: NDArray[np.int64] | None = field(default=None, kw_only=True)
 
     def add_noise(self, add: Callable[[NDArray[np.int64]], None]) -> NDArray[np.int64]:
         """The values with their noise, n x k; these sums cannot be used again."""
@@ -63,7 +71,7 @@ class PartialSums:
     groups: NDArray[np.int64]  # the numbers of the groups that occur, each once
     values: NDArray[np.int64]  # A·x of each, modulo 2^64; or x itself, which is projected at the end
     margins: NDArray[np.int64]  # as in `Sums`; without columns where there are none
-    totals: NDArray[np.int64]  # Σ amount of each, modulo 2^64
+    scalars: NDArray[np.int64]  # Σ amount of each, modulo 2^64; and Q of votes
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,7 @@ class SumShape:
     counts_only: bool
     width: int
     margins: int  # columns
+    scalars: int  # the total; and Q of votes
 
     @classmethod
     def of(cls, protocol: Protocol, groups: int) -> "SumShape":
@@ -81,9 +90,10 @@ class SumShape:
         transform = protocol.transform
         width = transform.input_dim
         margins = 0 if protocol.margins is None else len(protocol.margins.names) + 1
+        scalars = 2 if protocol.votes else 1
         if transform.column_entries is None and width is not None and groups * width <= _MOST_COUNTS:
-            return cls(groups, True, width, margins)
-        return cls(groups, False, transform.sketch_dim, margins)
+            return cls(groups, True, width, margins, scalars)
+        return cls(groups, False, transform.sketch_dim, margins, scalars)
 
 
 class ItemColumns:
@@ -168,51 +178,250 @@ def add_events(
 
 
 @kernel
-def _is_new(table: Int64s, key: Words, person: int, row: int, column: int) -> bool:
-    """Whether the table, whose size is a power of two, does not have this cell of a person yet; it has it from now on."""
-    cell, last = (np.int64(row) << 32) | column, len(table) - 1
-    # by a secret key: nobody can choose events whose cells all begin at one slot
-    slot = slot_of(np.uint64(cell), np.uint64(person), key, len(table))
-    while table[slot, 0] >= 0:
-        if table[slot, 0] == person and table[slot, 1] == cell:
-            return False
-        slot = (slot + 1) & last
-    table[slot, 0], table[slot, 1] = person, cell
-    return True
+def margin_cells(
+    starts: Int64s, groups: NDArray[np.int32], margins: NDArray[np.int32], names: int, bound: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], Int64s]:
+    """(rows, columns, grid units) that some persons add to the margins: to each of their item groups, and to what is left out.
+
+    Guarantee: a person with g different item groups among the events starts[i] … starts[i+1]−1, all in one row, adds R units to each if g ≤ G,
+    else W = ⌊G·R/g⌋, and then 4(R − W) to the last column. That is a function of this person's events alone.
+    Reference: docs/privacy.md, margins.
+    """
+    size = len(groups) + len(starts)
+    rows, columns, amounts = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.int64)
+    last, used = np.full(names, -1, np.int64), 0
+    for person in range(len(starts) - 1):
+        first = used
+        for event in range(starts[person], starts[person + 1]):
+            margin = margins[event]
+            if margin < names and last[margin] != person:
+                last[margin] = person
+                rows[used], columns[used] = groups[event], margin
+                used += 1
+        count = used - first
+        weight = VOTE if count <= bound else bound * VOTE // count
+        amounts[first:used] = weight
+        if weight < VOTE:
+            rows[used], columns[used], amounts[used] = rows[first], names, 4 * (VOTE - weight)
+            used += 1
+    return rows[:used].copy(), columns[:used].copy(), amounts[:used].copy()
+
+
+@dataclass(frozen=True)
+class Bins:
+    """For F: in which bins of the sketch some people's votes fall, with the integers of weight ⌊2^16/t⌋ there; **not private**."""
+
+    groups: NDArray[np.int32]  # of each person
+    starts: Int64s  # each person's first bin, and the number of all
+    bins: NDArray[np.int32]
+    values: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class VoteSums:
+    """What some people's votes add to Q and F; **not private**."""
+
+    groups: NDArray[np.int32]  # of each person who votes
+    squares: Int64s  # q of each, in grid units
+    bins: Bins  # of those of whom F is counted
+
+    @classmethod
+    def of(
+        cls, events: BoundedEvents, columns: NDArray[np.int32], width: int, *, has_norm: bool
+    ) -> "VoteSums":
+        """Those of these votes, whose items are added to these columns of a sketch of so many numbers."""
+        is_sampled = events.is_sampled if has_norm else np.zeros(len(events.is_sampled), dtype=np.bool_)
+        people, squares, *bins = vote_sums(events.starts, events.groups, columns, is_sampled, width)
+        return cls(people, squares, Bins(*bins))
 
 
 @kernel
-def margin_cells(
+def vote_sums(  # noqa: C901  # one loop over persons
     starts: Int64s,
     groups: NDArray[np.int32],
-    margins: NDArray[np.int32],
-    names: int,
-    bound: int,
-    key: Words,
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """(rows, columns) of the margins that some persons add 1 to: the item groups of their events, and in the last column the person.
+    columns: NDArray[np.int32],
+    is_sampled: NDArray[np.bool_],
+    width: int,
+) -> tuple[NDArray[np.int32], Int64s, NDArray[np.int32], Int64s, NDArray[np.int32], NDArray[np.int32]]:
+    """(groups, q) of each person with votes, and the arrays of `Bins`.
 
-    Guarantee: of each person, who has the events starts[i] … starts[i+1]−1 in the order in which they are kept, at most `bound` pairs of
-    row and item group, each once, and each row with an event once. That is a function of this person's events alone; the key only says where
-    to look.
-    Reference: docs/privacy.md, margins.
+    Guarantee: with t items of weight f = ⌊R/t⌋ and N = ‖A·x‖² in integers, collisions included, q = ⌊f²N/(s·R)⌋ is at most t·f ≤ R. What the
+    person adds to the matrix of F has the norm w²N with w = ⌊2^16/t⌋ ≤ f/16: in grid units at most f²N/(s·R) < q + 1.
+    Reference: docs/privacy.md, votes.
     """
-    rows, columns = np.empty(2 * len(groups), np.int32), np.empty(2 * len(groups), np.int32)
-    used, size = 0, 4
-    while size < 4 * len(groups):
-        size *= 2
-    table = np.full((size, 2), -1, np.int64)
-    for person in range(len(starts) - 1):
-        pairs = 0
+    people, entries, sparsity = len(starts) - 1, 0, columns.shape[1]
+    for person in range(people):
+        if is_sampled[person]:
+            entries += min((starts[person + 1] - starts[person]) * sparsity, width)
+    person_groups, squares = np.empty(people, np.int32), np.empty(people, np.int64)
+    bin_groups, bin_starts = np.empty(people, np.int32), np.zeros(people + 1, np.int64)
+    bins, values = np.empty(entries, np.int32), np.empty(entries, np.int32)
+    sums, last, touched = np.zeros(width, np.int64), np.full(width, -1, np.int64), np.empty(width, np.int32)
+    voters, sampled, used = 0, 0, 0
+    for person in range(people):
+        items = starts[person + 1] - starts[person]
+        if items == 0:
+            continue
+        count = 0
         for event in range(starts[person], starts[person + 1]):
-            row, margin = groups[event], margins[event]
-            if margin < names and pairs < bound and _is_new(table, key, person, row, margin):
-                rows[used], columns[used] = row, margin
-                used, pairs = used + 1, pairs + 1
-            if _is_new(table, key, person, row, names):
-                rows[used], columns[used] = row, names
+            for entry in range(sparsity):
+                target = columns[event, entry]
+                sign = 1 if target >= 0 else -1
+                place = target if target >= 0 else -1 - target
+                if last[place] != person:
+                    last[place], sums[place], touched[count] = person, 0, place
+                    count += 1
+                sums[place] += sign
+        weight, norm = VOTE // items, np.int64(0)
+        for place in touched[:count]:
+            norm += sums[place] * sums[place]
+        person_groups[voters] = groups[starts[person]]
+        squares[voters] = weight * weight * norm // (sparsity * VOTE)
+        voters += 1
+        coarse = _COARSE // items
+        if not is_sampled[person] or coarse == 0:
+            continue
+        for place in touched[:count]:
+            if sums[place] != 0:
+                bins[used], values[used] = place, coarse * sums[place]
                 used += 1
-    return rows[:used].copy(), columns[:used].copy()
+        bin_groups[sampled] = groups[starts[person]]
+        sampled += 1
+        bin_starts[sampled] = used
+    return (
+        person_groups[:voters].copy(),
+        squares[:voters].copy(),
+        bin_groups[:sampled].copy(),
+        bin_starts[: sampled + 1].copy(),
+        bins[:used].copy(),
+        values[:used].copy(),
+    )
+
+
+@kernel
+def add_squares(
+    people: Int64s, starts: Int64s, bins: NDArray[np.int32], values: NDArray[np.int32], matrix: Int64s
+) -> None:
+    """Adds v·vᵀ of each of these people, v being their values, to the upper triangle of a matrix."""
+    for number in range(len(people)):
+        first, last = starts[people[number]], starts[people[number] + 1]
+        for left in range(first, last):
+            a, value = bins[left], np.int64(values[left])
+            for right in range(left, last):
+                b = bins[right]
+                if a < b:
+                    matrix[a, b] += value * values[right]
+                else:
+                    matrix[b, a] += value * values[right]
+
+
+@kernel
+def squared_norm_parts(matrix: Int64s) -> Words:
+    """Σ M², of a symmetric matrix by its upper triangle, as sums of products of halves of 32 bits, each in two words."""
+    parts, low = np.zeros(6, dtype=np.uint64), np.uint64(2**32 - 1)
+    for row in range(len(matrix)):
+        for column in range(row, len(matrix)):
+            number = matrix[row, column]
+            if number == 0:
+                continue
+            size = np.uint64(abs(number))
+            times = np.uint64(1) if row == column else np.uint64(2)
+            top, bottom = size >> np.uint64(32), size & low
+            for place, product in enumerate((top * top, top * bottom, bottom * bottom)):
+                parts[2 * place] += times * (product >> np.uint64(32))
+                parts[2 * place + 1] += times * (product & low)
+    return parts
+
+
+def norm_of(matrix: NDArray[np.int64], sparsity: int) -> int:
+    """F in grid units, rounded down once: ‖M‖ of a symmetric matrix by its upper triangle, over s·2^12."""
+    parts = squared_norm_parts(matrix).tolist()
+    sums = [(high << 32) + low for high, low in zip(parts[::2], parts[1::2], strict=True)]
+    squared = (sums[0] << 64) + (sums[1] << 33) + sums[2]
+    return math.isqrt(squared) // (sparsity * (_COARSE**2 // VOTE))
+
+
+class Norms:
+    """F of each group, from the bins of people: kept as they come, and as a matrix for a group where that is smaller.
+
+    Args:
+        width: Of the sketch.
+        sparsity: The entries in a column of the public matrix.
+    """
+
+    def __init__(self, width: int, sparsity: int) -> None:
+        self._width, self._sparsity = width, sparsity
+        self._waiting: list[Bins] = []
+        self._entries, self._limit = 0, _MOST_BINS
+        self._matrices: dict[int, NDArray[np.int64]] = {}
+        self._people: dict[int, int] = {}
+
+    def add(self, bins: Bins) -> None:
+        """Adds people."""
+        self._waiting.append(bins)
+        self._entries += len(bins.bins)
+        if self._entries > self._limit:
+            self._shrink()
+
+    def norms(self, groups: int) -> NDArray[np.int64]:
+        """F of each of so many groups, in grid units; this uses up the bins."""
+        result = np.zeros(groups, dtype=np.int64)
+        matrix = np.empty((0, 0), dtype=np.int64)
+        bins, order, ends = self._by_group()
+        for group in np.union1d(bins.groups, np.array(list(self._matrices), dtype=np.int32)).tolist():
+            if group in self._matrices:
+                matrix = self._matrices.pop(group)
+            elif matrix.size:
+                matrix[:] = 0
+            else:
+                matrix = np.zeros((self._width, self._width), dtype=np.int64)
+            self._add(
+                group,
+                order[ends[group] : ends[group + 1]] if group + 1 < len(ends) else order[:0],
+                bins,
+                matrix,
+            )
+            result[group] = norm_of(matrix, self._sparsity)
+        return result
+
+    def _shrink(self) -> None:
+        """Turns bins into matrices, for groups whose bins take more memory."""
+        bins, order, ends = self._by_group()
+        sizes = np.diff(bins.starts)
+        kept = np.ones(len(sizes), dtype=np.bool_)
+        for group in np.unique(bins.groups).tolist():
+            people = order[ends[group] : ends[group + 1]]
+            if group in self._matrices or sizes[people].sum() > self._width**2:
+                matrix = self._matrices.setdefault(
+                    group, np.zeros((self._width, self._width), dtype=np.int64)
+                )
+                self._add(group, people, bins, matrix)
+                kept[people] = False
+        entries = np.repeat(kept, sizes)
+        starts = np.concatenate([[0], np.cumsum(sizes[kept])])
+        self._waiting = [Bins(bins.groups[kept], starts, bins.bins[entries], bins.values[entries])]
+        self._entries = int(starts[-1])
+        self._limit = max(_MOST_BINS, 2 * self._entries)
+
+    def _add(self, group: int, people: NDArray[np.int64], bins: Bins, matrix: NDArray[np.int64]) -> None:
+        self._people[group] = self._people.get(group, 0) + len(people)
+        if self._people[group] * self._sparsity >= _MOST_PEOPLE:  # more of them do not fit 64 bits
+            raise InputError(
+                "a group must have fewer than 2^31 sampled people, got more; plan for more people"
+            )
+        add_squares(people, bins.starts, bins.bins, bins.values, matrix)
+
+    def _by_group(self) -> tuple[Bins, NDArray[np.int64], NDArray[np.int64]]:
+        """All bins together, the people in the order of their groups, and where each group begins among these."""
+        parts, self._waiting = self._waiting, []
+        empty = np.empty(0, dtype=np.int32)
+        groups = np.concatenate([empty, *(part.groups for part in parts)])
+        bins = np.concatenate([empty, *(part.bins for part in parts)])
+        values = np.concatenate([empty, *(part.values for part in parts)])
+        sizes = np.concatenate([np.empty(0, dtype=np.int64), *(np.diff(part.starts) for part in parts)])
+        order = np.argsort(groups, kind="stable")
+        ends = np.searchsorted(groups[order], np.arange(int(groups.max(initial=-1)) + 2))
+        return Bins(groups, np.concatenate([[0], np.cumsum(sizes)]), bins, values), order, ends
 
 
 def partial_sums_of(
@@ -226,6 +435,7 @@ def partial_sums_of(
         chosen = (rows >= first) & (rows < first + len(part)) if len(part) < len(groups) else slice(None)
         part_rows, amounts = (rows[chosen] - first).astype(np.int32), events.amounts[chosen]
         values = np.zeros((len(part), shape.width), dtype=np.int64)
+        scalars = np.zeros((len(part), shape.scalars), dtype=np.int64)
         totals = np.zeros(len(part), dtype=np.int64)
         if events.columns is not None:
             add_events(part_rows, events.columns[chosen], amounts, values, totals)
@@ -238,12 +448,28 @@ def partial_sums_of(
             values[:] = protocol.transform.apply(whole, threads=threads)
             np.add.at(totals, part_rows, amounts)
         margins = np.zeros((len(part), shape.margins), dtype=np.int64)
+        scalars[:, 0] = totals
+        if events.votes is not None:
+            _add_chosen(scalars[:, 1], groups, first, events.votes.groups, (), events.votes.squares)
         if events.margin_cells is not None:
-            margin_rows, margin_columns = events.margin_cells
-            positions = np.searchsorted(groups, margin_rows) - first
-            inside = (positions >= 0) & (positions < len(part))
-            np.add.at(margins, (positions[inside], margin_columns[inside]), 1)
-        yield PartialSums(part, values, margins, totals)
+            margin_rows, margin_columns, units = events.margin_cells
+            _add_chosen(margins, groups, first, margin_rows, (margin_columns,), units)
+        yield PartialSums(part, values, margins, scalars)
+
+
+def _add_chosen(
+    target: NDArray[np.int64],
+    groups: NDArray[np.int32],
+    first: int,
+    rows: NDArray[np.int32],
+    columns: tuple[NDArray[np.int32], ...],
+    amounts: NDArray[np.int64],
+) -> None:
+    """Adds amounts to rows of the target, which has the groups from `first` on; those of other groups are left out."""
+    positions = np.searchsorted(groups, rows) - first
+    inside = (positions >= 0) & (positions < len(target))
+    index = tuple(column[inside] for column in columns)
+    np.add.at(target, (positions[inside], *index), amounts[inside])
 
 
 class GroupSums:
@@ -255,24 +481,31 @@ class GroupSums:
         self._shape = shape
         self._values = np.zeros((shape.groups, shape.width), dtype=np.int64)
         self._margins = np.zeros((shape.groups, shape.margins), dtype=np.int64)
-        self._totals = np.zeros(shape.groups, dtype=np.int64)
+        self._scalars = np.zeros((shape.scalars, shape.groups), dtype=np.int64)
+        entries = protocol.transform.column_entries or 1
+        self.norms = Norms(shape.width, entries) if protocol.releases_norm else None
 
     def add(self, events: BoundedEvents) -> None:
         """Adds events."""
+        if self.norms is not None and events.votes is not None:
+            self.norms.add(events.votes.bins)
         if events.columns is not None:
-            add_events(events.groups, events.columns, events.amounts, self._values, self._totals)
+            add_events(events.groups, events.columns, events.amounts, self._values, self._scalars[0])
+            if events.votes is not None:
+                np.add.at(self._scalars[1], events.votes.groups, events.votes.squares)
             if events.margin_cells is not None:
-                np.add.at(self._margins, events.margin_cells, 1)
+                rows, columns, units = events.margin_cells
+                np.add.at(self._margins, (rows, columns), units)
             return
         for part in partial_sums_of(self._protocol, events, self._shape, self._threads):
             self._values[part.groups] += part.values
             self._margins[part.groups] += part.margins
-            self._totals[part.groups] += part.totals
+            self._scalars[:, part.groups] += part.scalars.T
 
     def add_cells(self, groups: slice, columns: slice, cells: NDArray[np.int64]) -> None:
-        """Adds a rectangle of sums; after the columns of the values come those of the margins, and that of the totals."""
+        """Adds a rectangle of sums; after the columns of the values come those of the margins, and the scalars."""
         cells, start = cells.reshape(groups.stop - groups.start, -1), 0
-        for array in (self._values, self._margins, self._totals[:, None]):
+        for array in (self._values, self._margins, self._scalars.T):
             first, last = max(columns.start, start), min(columns.stop, start + array.shape[1])
             if first < last:
                 array[groups, first - start : last - start] += cells[
@@ -282,9 +515,14 @@ class GroupSums:
 
     def sums(self) -> Sums:
         """All sums, ready for their noise."""
-        values = self._values
+        values, protocol, spread = self._values, self._protocol, None
         if self._shape.counts_only:
-            values = self._protocol.transform.apply(values, threads=self._threads)
-        totals = self._totals if self._protocol.total_share else None
-        margins = self._margins if self._protocol.margins is not None else None
-        return Sums(values, totals, "events", margins=margins)
+            values = protocol.transform.apply(values, threads=self._threads)
+        totals = self._scalars[0] if protocol.total_share else None
+        if protocol.votes and protocol.total_share:
+            columns = [self._scalars[1]]
+            if self.norms is not None:
+                columns.append(self.norms.norms(self._shape.groups))
+            spread = np.column_stack(columns)
+        margins = self._margins if protocol.margins is not None else None
+        return Sums(values, totals, "events", margins=margins, spread=spread)

@@ -5,7 +5,6 @@ import unicodedata
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil
 from typing import Any
 
 from armslength.checks import one_line, one_of, short_repr
@@ -39,7 +38,9 @@ class Entry:
     radius: str  # how far one unit can move the data, in ℓ1 norm
     law: str  # "laplace" or "gaussian"
     scale: str  # of the noise, in integer units, as a hexadecimal float
-    sensitivity_squared: str  # so that μ² of all Gaussian noise is this/σ²: (R·Δ₂)² in integer units, and margins; "" for Laplace noise
+    sensitivity_squared: (
+        str  # so that μ² of all Gaussian noise is this/σ²: (R·Δ₂)² in integer units; "" for Laplace noise
+    )
     epsilon: str  # the whole ε of the release
     delta: str
     totals_epsilon: (
@@ -97,12 +98,7 @@ def ledger_entry(
     """The entry of a release under this protocol."""
     squared, pure = "", protocol.totals_epsilon + protocol.margins_epsilon
     if protocol.noise == "gaussian":
-        exact = Fraction(protocol.sensitivity)
-        if protocol.margin_delta and protocol.margin_law is not None and protocol.margin_sensitivity:
-            # Margins times σ/σ_m have noise σ, too: with them, the sketches are one Gaussian mechanism. Rounded up.
-            ratio = Fraction(protocol.law.scale) / Fraction(protocol.margin_law.scale)
-            exact, pure = exact + protocol.margin_sensitivity * ratio**2, protocol.totals_epsilon
-        squared = str(ceil(exact))
+        squared = str(protocol.sensitivity)
     return Entry(
         population=population,
         period=period,

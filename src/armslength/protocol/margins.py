@@ -156,35 +156,28 @@ def folded_table(table: Mapping[str, int]) -> dict[str, int]:
 
 
 def checked_margin_bounds(
-    margins: Margins | None,
-    share: Any,
-    bound: Any,
-    contribution: int | None,
-    record: Record | None,
-    items: str,
+    margins: Margins | None, share: Any, bound: Any, items: str
 ) -> tuple[Fraction, int | None]:
-    """(margin_share, margin_contribution), if they go with the margins and the rest of the protocol."""
+    """(margin_share, margin_contribution), if they go with the margins and the type of items."""
     share = exact_number("margin_share", share)
     if margins is None:
         if share or bound is not None:
             raise ParameterError("margin_share and margin_contribution must go with margins, got none")
         return share, None
-    if contribution is None or items != "string":
-        raise ParameterError(
-            "margins must go with a contribution and items of text, got others: they count people of event tables"
-        )
+    if items != "string":
+        raise ParameterError("margins must go with items of text, got integers")
     if not 0 < share < 1:
         raise ParameterError(
-            f"margin_share must be above 0 and below 1 with margins, got {float(share):g}; 0.2 is usual"
+            f"margin_share must be above 0 and below 1 with margins, got {float(share):g}; 0.3 is usual"
         )
-    if bound is None and margins.rule == "record" and record is not None:
-        bound = min(len(margins.columns), contribution)  # one row of a person has one value in each
+    if bound is None and margins.rule == "record":
+        bound = len(margins.columns)  # one row of a person has one value in each
     if bound is None:
         raise ParameterError(
-            f"margin_contribution must say how many item groups of one person count, from 1 to {contribution}, got None; "
-            f"add --margin-contribution {min(2, contribution)}"
+            "margin_contribution must say how many item groups of one person count in full, got None; "
+            "take one and a half times as many as a person typically has"
         )
-    return share, integer("margin_contribution", bound, at_least=1, at_most=contribution)
+    return share, integer("margin_contribution", bound, at_least=1, at_most=_MOST_NAMES)
 
 
 def _prefix_margins(groups: Mapping[str, str]) -> Margins:

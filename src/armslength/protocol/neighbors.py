@@ -17,6 +17,7 @@ from armslength.transforms.transform import Transform
 
 _WIDENING = Fraction(1001, 1000)
 _FINEST, _COARSEST = Fraction(1, 2**60), Fraction(2**60)  # resolution
+VOTE = 2**20  # R: the grid units of one vote. Who has more different items than that does not vote
 
 
 def radius_on_grid(
@@ -156,34 +157,39 @@ def total_law(grid_radius: int, epsilon: Fraction) -> DiscreteLaplace:
     return DiscreteLaplace(laplace_scale(grid_radius, epsilon))
 
 
-def margin_sensitivity(
-    margin_contribution: int, contribution: int, resolution: Fraction, relation: str, *, one_group: bool
-) -> int:
-    """How far one person moves all margins of a release, in ℓ1 norm and in squared ℓ2 norm: G + R, and for `replace` 2(G + R).
+def scalar_laws(epsilon: Fraction, relation: str) -> tuple[DiscreteLaplace, DiscreteLaplace]:
+    """(law of T − Q, law of Q and of F): the noise of how many people there are, and of how far chance reaches, in grid units.
 
-    Guarantee: a person's part is a vector of 0 and 1 with at most G ones in cells of item groups, and one for the number of people of
-    each of at most R rows: 1, or as many as events are kept, of which each counts a grid unit or more. Two such vectors u and v
-    have ‖u − v‖₂² = ‖u − v‖₁ ≤ 2(G + R).
+    Guarantee: a person with a mass of m ≤ R grid units and a squared length of q ≤ m in the sketch moves T − Q by m − q, Q by q and F, after
+    its floor, by at most q + 1. With noise of scales b, 2b and 2b that is a loss of at most (m − q)/b + q/2b + (q + 1)/2b ≤ (2R + 1)/2b,
+    twice that for `replace`: so all three of all rows together are ε-DP at this ε.
+    Reference: docs/privacy.md, votes.
+    """
+    moved = (2 * VOTE + 1) * _persons(relation)
+    return DiscreteLaplace(laplace_scale(moved, 2 * epsilon)), DiscreteLaplace(laplace_scale(moved, epsilon))
+
+
+def margin_sensitivity(margin_contribution: int, item_groups: int, relation: str) -> int:
+    """How far one person moves all margins of a release, in ℓ1 norm and in grid units: G·R + 4(R − ⌊G·R/M⌋) of M item groups, twice for `replace`.
+
+    Guarantee: a person has W = R grid units in each of g ≤ G item groups, or W = ⌊G·R/g⌋ in each of more, at most G·R in all; and 4(R − W) in
+    what is left out, which is largest for g = M.
     Reference: docs/privacy.md, margins.
     """
-    rows = 1 if one_group else contribution // resolution
-    return (margin_contribution + rows) * (1 if relation == "add_remove" else 2)
+    counted = min(margin_contribution, item_groups)
+    left_out = VOTE - counted * VOTE // item_groups
+    return (counted * VOTE + 4 * left_out) * _persons(relation)
 
 
-def margin_law(
-    sensitivity: int | None, epsilon: Fraction, delta: Fraction, noise: str
-) -> tuple[Law | None, Fraction]:
-    """(law, δ) of the noise of margins: discrete Laplace without a δ, or Gaussian if the sketches may have it and its exact variance is smaller.
+def margin_law(sensitivity: int, epsilon: Fraction) -> DiscreteLaplace:
+    """The noise of margins, in grid units.
 
-    Guarantee: all margins of a release together are ε-DP with Laplace noise, (ε, δ)-DP with Gaussian noise. Margins are whole numbers of
-    people, whatever the resolution.
+    Guarantee: all margins of a release together are ε-DP at this ε.
     Reference: docs/privacy.md, margins.
     """
-    if sensitivity is None:
-        return None, Fraction(0)
-    laplace = DiscreteLaplace(laplace_scale(sensitivity, epsilon))
-    if noise != "laplace" and delta:
-        gaussian = RoundedNormal(gaussian_scale(sensitivity, epsilon, delta))
-        if gaussian.second_moment < laplace.second_moment:
-            return gaussian, delta
-    return laplace, Fraction(0)
+    return DiscreteLaplace(laplace_scale(sensitivity, epsilon))
+
+
+def _persons(relation: str) -> int:
+    """How many persons' data neighbors differ in."""
+    return 1 if relation == "add_remove" else 2

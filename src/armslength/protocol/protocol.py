@@ -14,6 +14,7 @@ from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, dec
 from armslength.protocol import schema
 from armslength.protocol.margins import checked_margin_bounds, checked_margins, margins_of_document
 from armslength.protocol.neighbors import (
+    VOTE,
     calibrated_law,
     check_shares,
     checked_range,
@@ -22,6 +23,7 @@ from armslength.protocol.neighbors import (
     margin_law,
     margin_sensitivity,
     radius_on_grid,
+    scalar_laws,
     total_law,
 )
 from armslength.protocol.public_lists import is_hash, list_hash, nfc
@@ -34,11 +36,14 @@ from armslength.transforms.transform import Transform
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from armslength.laws import DiscreteLaplace
     from armslength.release.stream import SketchStream
     from armslength.sketches.sketches import Sketches
 
 LARGEST_PROTOCOL_FILE = 64 * 2**20
 _LARGEST = 2**40
+VOTES = "vote"  # as a contribution
+MOST_WITH_NORM = 4096  # coordinates: the norm of chance takes k² numbers
 
 
 class Protocol(Result):
@@ -50,7 +55,7 @@ class Protocol(Result):
     (H3) both lie on the grid (`on_grid`), or they differ in at most `changed_entries` entries over all rows (None: in any entries of
     the one row that a release may then have);
     (H4) all fields, the matrix included, were chosen without looking at the data; and (H5) random bits are ideal.
-    For event tables the software enforces H2 and H3. Otherwise H2, and off the grid H3, are promises of the data holder that
+    For event tables the software enforces H2 and H3, for one vote or a contribution of each person. Otherwise H2, and off the grid H3, are promises of the data holder that
     nothing can check. Sensitivity and scale are computed here, from the public fields alone, and again whenever a protocol is loaded.
     Reference: docs/privacy.md, theorem 1.
 
@@ -61,38 +66,38 @@ class Protocol(Result):
         noise: "laplace", "gaussian", or "auto" for the law with the smaller exact variance at `distance`.
         radius: How far one unit of protection can move the data in ℓ1 norm, in data units.
         resolution: The grid γ: 1 for counts, a power of two for real values, or "auto".
-        relation: "add_remove" or "replace"; with `contribution` it sets the radius to C or 2C.
-        contribution: C, the most that one person contributes; instead of radius.
-        count: What an event table counts: "people", each person at most once for each group and item, or "events". None: people,
-            where there is a contribution.
-        one_group: Whether an event table counts each person in one group only, which a secret key chooses among theirs. Then rows of
-            one release have no person in common.
+        relation: "add_remove" or "replace"; with `contribution` it sets the radius to that of one person or of two.
+        contribution: For event tables, instead of radius: "vote", one vote of each person, split evenly over all different items they have
+            in one group; or C, the most that all events of a person count, by weight.
         unit: The unit of protection in words, such as "one patient".
         noise_site: "output", or "input" for `FastJL` with Gaussian noise.
         on_grid: Whether data is promised to be multiples of the resolution; None: yes, except with "auto".
         changed_entries: How many entries one unit can change, over all rows of a release. It matters off the grid only; None
             means input_dim, and then a release off the grid has one row.
         value_range: The public (low, high) to which each coordinate is clamped.
-        total_share: The share of ε that goes to the total of each row, so that shapes can be compared; 0: no totals.
+        total_share: The share of ε that goes to the total of each row, so that mixes can be compared; of votes, to the number of people
+            and to how far chance reaches. 0: neither.
+        spread_sample: The share of people, drawn by a secret key, of whom it is counted how far chance reaches; with votes.
         items: "string" or "int64": what names the coordinates of an open vocabulary.
         vocabulary: The ordered names of all coordinates, or their hash; columns of a data frame must be these.
         record: For tables with one row for each person: what becomes of each column. A list of edges puts numbers into intervals, "category"
             takes values as they are, a list of categories those (others are "(other)"), and "year", "quarter", "month", "week" or "day" takes dates.
-            Then the contribution is the number of items in a row, and a fixed vocabulary is all items, unless they are given.
+            Then people vote, and a fixed vocabulary is all items, unless they are given.
         record_pairs: Pairs of the record's columns, to compare joint distributions.
-        margins: Public groups of items; tables then tell how many people of each row have an item in each of them. A mapping from items to
+        margins: With votes and a total_share, public groups of items; tables then tell how many people of each row have an item in each of them. A mapping from items to
             the names of their groups; a table or file with the columns item and group, or prefix and group, where an item belongs to the longest
             prefix that it begins with; or a list of columns of the record, whose values are listed. All other items belong to "(other)", those of a record to none.
         margin_share: The share of ε that goes to margins.
-        margin_contribution: G, how many item groups of one person count, over all rows; at most C. A record knows it.
+        margin_contribution: G, how many item groups of one person count in full; of somebody with g more of them, each counts G/g. A record knows it.
         distance: The distance at which noise="auto" compares, in data units; it is not stored.
 
     Attributes:
         totals_epsilon: The part of ε that totals spend; `margins_epsilon` is that of margins, and `sketch_epsilon` the rest.
         sensitivity: How far one unit of protection moves all sketches where their noise is added, in integer units: in ℓ1 norm for Laplace
             noise, in squared ℓ2 norm for Gaussian noise.
-        margin_delta: The part of δ that margins spend, where their noise (`margin_law`) is Gaussian; `sketch_delta` is the rest.
-        margin_sensitivity: How far one unit of protection moves all margins, in ℓ1 norm and in squared ℓ2 norm; None without margins.
+        votes: Whether each person has one vote.
+        total_law: The noise of each total, in grid units. Of votes, it is that of people less `spread`, and `spread_law` that of the spread.
+        margin_sensitivity: How far one unit of protection moves all margins, in ℓ1 norm and in grid units; None without margins.
         released_delta: The δ of what is released: 0 with Laplace noise.
     """
 
@@ -106,15 +111,14 @@ class Protocol(Result):
         radius: Any = None,
         resolution: Any = 1,
         relation: str = "add_remove",
-        contribution: int | None = None,
-        count: str | None = None,
-        one_group: bool = False,
+        contribution: int | str | None = None,
         unit: str = "",
         noise_site: str = "output",
         on_grid: bool | None = None,
         changed_entries: int | None = None,
         value_range: Any = None,
         total_share: Any = 0,
+        spread_sample: Any = 1,
         items: str = "string",
         vocabulary: Any = None,
         record: Any = None,
@@ -135,15 +139,23 @@ class Protocol(Result):
         unit = one_line("unit", unit)
         distance = number("distance", distance, above=-1e-300, at_most=1e150)
         self.transform, self.relation, self.noise_site = transform, relation, noise_site
-        self.items, self.unit, self.one_group = items, unit, one_group
+        self.items, self.unit = items, unit
         self.record = checked_record(record, record_pairs)
         contribution, vocabulary = _record_defaults(
             self.record, contribution, radius, vocabulary, transform, items
         )
-        self.contribution = _checked_count("contribution", contribution)
+        self.votes = contribution == VOTES
+        self.contribution = VOTES if self.votes else _checked_count("contribution", contribution)
+        if self.votes:
+            _check_votes(transform, noise, resolution, value_range)
+            noise, resolution = "laplace", float(Fraction(1, VOTE))
+        elif self.contribution is not None:
+            if noise == "gaussian":
+                raise ParameterError("noise must be 'laplace' for event tables, got 'gaussian'")
+            noise = "laplace"
         self.changed_entries = _checked_count("changed_entries", changed_entries)
-        self.count = _checked_unit_of_count(count, self.contribution, one_group=one_group)
         total_share = exact_number("total_share", total_share)
+        self.spread_sample = _checked_sample(spread_sample, votes=self.votes)
         self.epsilon, self.delta, self.total_share = (
             checked_epsilon(epsilon),
             checked_delta(delta),
@@ -151,8 +163,12 @@ class Protocol(Result):
         )
         self.margins = checked_margins(margins, self.record)
         self.margin_share, self.margin_contribution = checked_margin_bounds(
-            self.margins, margin_share, margin_contribution, self.contribution, self.record, items
+            self.margins, margin_share, margin_contribution, items
         )
+        if self.margins is not None and not (self.votes and self.total_share):
+            raise ParameterError(
+                'margins must go with contribution="vote" and a total_share, got none: they are shares of the people who vote'
+            )
         check_shares(self.total_share, self.margin_share)
         self.vocabulary = checked_vocabulary(vocabulary, transform.input_dim)
 
@@ -166,30 +182,38 @@ class Protocol(Result):
             self.radius, self.resolution, on_grid=self.on_grid, changed_entries=can_differ
         )
 
-        # laws: how much noise covers that
+        self._calibrate(noise, distance)
+        self._frozen = True
+
+    def _calibrate(self, noise: str, distance: float) -> None:
+        """Sets the parts of ε, and how much noise covers what one unit of protection moves."""
         self.totals_epsilon = self.epsilon * self.total_share
         self.margins_epsilon = self.epsilon * self.margin_share
         self.sketch_epsilon = self.epsilon - self.totals_epsilon - self.margins_epsilon
-        if noise_site == "input":
-            noise = _noise_on_input(noise, transform)
-        self.margin_sensitivity: int | None = None
-        if self.margin_contribution is not None and self.contribution is not None:
-            bounds = self.margin_contribution, self.contribution, self.resolution
-            self.margin_sensitivity = margin_sensitivity(*bounds, relation, one_group=one_group)
-        for_margins = self.margin_sensitivity, self.margins_epsilon, self.delta * self.margin_share
-        self.margin_law, self.margin_delta = margin_law(*for_margins, noise)
+        if self.noise_site == "input":
+            noise = _noise_on_input(noise, self.transform)
         if noise == "auto":
-            privacy = self.sketch_epsilon, self.delta - self.margin_delta
             squared_distance = (distance / float(self.resolution)) ** 2
-            noise = choose_noise(transform, self.grid_radius, *privacy, squared_distance)
-            self.margin_law, self.margin_delta = margin_law(*for_margins, noise)
-        self.noise, self.sketch_delta = noise, self.delta - self.margin_delta
+            noise = choose_noise(
+                self.transform, self.grid_radius, self.sketch_epsilon, self.delta, squared_distance
+            )
+        self.noise = noise
         self.law, self.sensitivity = calibrated_law(
-            noise, transform, self.grid_radius, self.sketch_epsilon, self.sketch_delta, noise_site
+            noise, self.transform, self.grid_radius, self.sketch_epsilon, self.delta, self.noise_site
         )
-        self.total_law = total_law(self.grid_radius, self.totals_epsilon) if self.total_share else None
+        self.total_law: DiscreteLaplace | None = None
+        self.spread_law: DiscreteLaplace | None = None
+        if self.total_share and self.votes:
+            self.total_law, self.spread_law = scalar_laws(self.totals_epsilon, self.relation)
+        elif self.total_share:
+            self.total_law = total_law(self.grid_radius, self.totals_epsilon)
+        self.margin_sensitivity: int | None = None
+        self.margin_law: DiscreteLaplace | None = None
+        if self.margins is not None and self.margin_contribution is not None:
+            groups = len(self.margins.names)
+            self.margin_sensitivity = margin_sensitivity(self.margin_contribution, groups, self.relation)
+            self.margin_law = margin_law(self.margin_sensitivity, self.margins_epsilon)
         self.released_delta = self.delta if noise == "gaussian" else Fraction(0)
-        self._frozen = True
 
     def __setattr__(self, name: str, value: Any) -> None:
         if "_frozen" in self.__dict__:
@@ -210,7 +234,7 @@ class Protocol(Result):
         fields |= fields.pop("derived")
         if self.margins is not None:
             fields["margins"] = self.margins
-        for name in {"resolution", "scale", "total_scale", "margin_scale"} & fields.keys():
+        for name in {"resolution", "scale", "total_scale", "spread_scale", "margin_scale"} & fields.keys():
             fields[name] = f"{float.fromhex(fields[name]):.6g}"
         texts = {name: str(value) for name, value in fields.items() if value not in (None, "")}
         columns = {"field": list(texts), "value": list(texts.values())}
@@ -225,6 +249,11 @@ class Protocol(Result):
         return f"Protocol({self.transform!r}, epsilon={decimal_text(self.epsilon)}{delta}, {noise})"
 
     __repr__ = _title
+
+    @property
+    def releases_norm(self) -> bool:
+        """Whether a release tells the norm of chance, F, beside the number of people: votes with at most 4,096 coordinates."""
+        return self.spread_law is not None and self.transform.sketch_dim <= MOST_WITH_NORM
 
     @property
     def unit_squared(self) -> float:
@@ -290,10 +319,10 @@ class Protocol(Result):
     ) -> "Sketches":
         """One private sketch for each public group of an event table: who, what, where; charged to the ledger first.
 
-        Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for adding or removing, or for replacing, one
-        person with all of their events: whatever a person's events are, at most `contribution` of them, by weight, over all groups
-        are counted; with count="people" each group and item once; with `margins`, at most `margin_contribution` of their item groups count. Which groups there are, how many rows, their order and labels are public input. Errors are raised before anything
-        is charged or drawn.
+        Guarantee: all rows together are ε-DP for adding or removing, or for replacing, one person with all of their events, whatever these
+        are: a person has one vote in one group, split over all different items they have there, or at most `contribution` events, by
+        weight, over all groups. Which groups there are, how many rows, their order and labels are public input. Errors are raised
+        before anything is charged or drawn.
         Reference: docs/privacy.md, event tables, margins and theorem 1.
 
         Args:
@@ -306,8 +335,8 @@ class Protocol(Result):
             group: The column that says which group an event belongs to; with `public_groups`.
             public_groups: Every group that gets a row, also without events, in this order. Events of others are left out.
             label: Instead of both: the name of the one row that all events belong to.
-            weight: The column that says how much an event counts, of either sign, floored onto the protocol's grid; None: 1. Only
-                with count="events".
+            weight: The column that says how much an event counts, of either sign, floored onto the protocol's grid; None: 1. Not
+                with votes.
             population: Whose budget the ledger charges.
             period: The time that the data are about, "2026-11" for example. The same labels may be released once per period.
             vocabulary: For a protocol with a vocabulary: its list of names. Events with other items are left out. A record's own is known.
@@ -359,12 +388,13 @@ class Protocol(Result):
             "margins": None if self.margins is None else self.margins.document(),
             "margin_share": self.margin_share or None,
             "margin_contribution": self.margin_contribution,
+            "spread_sample": None if self.spread_sample == 1 else self.spread_sample,
         }
         derived = {
             "grid_radius": self.grid_radius,
             "scale": self.law.scale.hex(),
             "total_scale": None if self.total_law is None else self.total_law.scale.hex(),
-            "margin_noise": None if self.margin_law is None else self.margin_law.name,
+            "spread_scale": None if self.spread_law is None else self.spread_law.scale.hex(),
             "margin_scale": None if self.margin_law is None else self.margin_law.scale.hex(),
         }
         fields |= {name: value for name, value in optional.items() if value is not None}
@@ -432,24 +462,34 @@ def check_settings_for_tables(protocol: Protocol) -> None:
         raise ParameterError("value_range must be None for event tables: a contribution bounds them")
     if protocol.noise_site != "output":
         raise ParameterError(f"noise_site must be 'output' for event tables, got {protocol.noise_site!r}")
-    if protocol.count == "people" and protocol.resolution != 1:
-        raise ParameterError("resolution must be 1 where the protocol counts people, got another")
 
 
 def _checked_count(name: str, value: Any) -> int | None:
     return None if value is None else integer(name, value, at_least=1, at_most=_LARGEST)
 
 
-def _checked_unit_of_count(count: Any, contribution: int | None, *, one_group: Any) -> str | None:
-    """What an event table counts; None without a contribution."""
-    if not isinstance(one_group, bool):
-        raise ParameterError(f"one_group must be True or False, got {short_repr(one_group)}")
-    if contribution is not None:
-        return "people" if count is None else one_of("count", count, ("people", "events"))
-    if count is not None or one_group:
-        rule = "count and one_group must go with a contribution"
-        raise ParameterError(f"{rule}, got none: they are about event tables")
-    return None
+def _check_votes(transform: Transform, noise: str, resolution: Any, value_range: Any) -> None:
+    """Refuses settings that votes fix themselves."""
+    if transform.column_entries is None:
+        raise ParameterError(
+            f"transform must be SparseJL or Identity for votes, got {transform.name}: others touch every number for each item"
+        )
+    if noise == "gaussian":
+        raise ParameterError("noise must be 'laplace' for votes, got 'gaussian'")
+    if value_range is not None:
+        raise ParameterError("value_range must be None for votes, got a range: a vote bounds them")
+    if resolution not in (1, float(Fraction(1, VOTE))):
+        raise ParameterError("resolution must be left out for votes, which have their own, got one")
+
+
+def _checked_sample(value: Any, *, votes: bool) -> Fraction:
+    """The share of people of whom F is counted."""
+    share = exact_number("spread_sample", value)
+    if not 0 < share <= 1:
+        raise ParameterError(f"spread_sample must be above 0 and at most 1, got {float(share):g}")
+    if share != 1 and not votes:
+        raise ParameterError("spread_sample must be left out without votes, got one")
+    return share
 
 
 def _record_defaults(
@@ -458,10 +498,9 @@ def _record_defaults(
     """(contribution, vocabulary), which a record gives where the user does not."""
     if record is None:
         return contribution, vocabulary
-    if radius is not None or items != "string":
-        raise ParameterError("record must go without a radius, and with items of text, got another protocol")
-    if contribution is None:
-        contribution = record.items_per_row
+    if radius is not None or items != "string" or contribution not in (None, VOTES):
+        raise ParameterError("record must go with votes and items of text, got another protocol")
+    contribution = VOTES
     if vocabulary is None and transform.input_dim is not None:
         names = record.items()
         if names is None:
@@ -477,7 +516,7 @@ def _record_defaults(
     return contribution, vocabulary
 
 
-def _checked_radius(radius: Any, contribution: int | None, relation: str) -> Fraction:
+def _checked_radius(radius: Any, contribution: int | str | None, relation: str) -> Fraction:
     """How far one unit of protection moves the data: the radius, or what the contribution makes it."""
     if contribution is None:
         exact = exact_number("radius", 1 if radius is None else radius)
@@ -486,7 +525,8 @@ def _checked_radius(radius: Any, contribution: int | None, relation: str) -> Fra
         return exact
     if radius is not None:
         raise ParameterError("radius must be left out when contribution is given: contribution sets it")
-    return Fraction(contribution if relation == "add_remove" else 2 * contribution)
+    one = 1 if isinstance(contribution, str) else contribution
+    return Fraction(one if relation == "add_remove" else 2 * one)
 
 
 def _checked_on_grid(on_grid: Any, resolution: Any) -> bool:

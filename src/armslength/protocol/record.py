@@ -109,14 +109,6 @@ def record_input_dim(record: "Record | None", *, input_dim: Any, open_vocabulary
     return None if items is None else len(items)
 
 
-def check_record_contribution(record: "Record", contribution: Any) -> None:
-    """Refuses a contribution that leaves out items of every row."""
-    if contribution is not None and contribution < record.items_per_row:
-        raise ParameterError(
-            f"contribution must be at least {record.items_per_row}, the items of each row, got {short_repr(contribution)}; leave it out"
-        )
-
-
 def checked_record(record: Any, pairs: Any) -> Record | None:
     """The recipe, with its columns and pairs in the order of their names; None for no record."""
     if record is None:

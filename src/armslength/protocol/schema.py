@@ -19,10 +19,10 @@ VERSION = 2
 # Every field beside "format", "version", "transform" and "derived", in its order.
 _PRIVACY = ("epsilon", "delta", "noise", "radius", "resolution", "relation", "contribution", "unit")
 _DATA = ("noise_site", "on_grid", "changed_entries", "value_range", "total_share")
-FIELDS = (*_PRIVACY, "count", "one_group", *_DATA, "items", "vocabulary")
+FIELDS = (*_PRIVACY, *_DATA, "items", "vocabulary")
 # Left out of the document where they are not set.
 RECIPE = ("record", "record_pairs")  # what an item means
-OPTIONAL = (*RECIPE, "margins", "margin_share", "margin_contribution")
+OPTIONAL = (*RECIPE, "margins", "margin_share", "margin_contribution", "spread_sample")
 TRANSFORMS: Mapping[str, type[Transform]] = {
     transform.name: transform for transform in (FastJL, GaussianJL, HadamardJL, Identity, SignJL, SparseJL)
 }

@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from armslength.checks import checked_labels
 from armslength.errors import ParameterError
@@ -45,43 +44,46 @@ def release(
     process = os.getpid()
     names = list(labels) if labels is not None else [str(row) for row in range(len(sums.values))]
     account.charge(protocol, names)
-    values, totals, margins = noised(protocol, sums, threads)
+    released = noised(protocol, sums, threads)
     if os.getpid() != process:
         # A signal handler forked in the middle: there would be two releases, and one line of the ledger.
         rule = "a release must stay in one process"
         raise RuntimeError(f"{rule}, but it was forked in the middle; release again")
     named = None if labels is None else names
-    return finished(protocol, values, totals, named, sums.source, margins, release=account.release)
+    return finished(protocol, released, named, release=account.release)
 
 
-def noised(
-    protocol: Protocol, sums: Sums, threads: int | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.int64] | None, NDArray[np.int64] | None]:
-    """(values, totals, margins) of the sums, each entry plus a fresh draw of its law, modulo 2^64; the sums are used up."""
+def noised(protocol: Protocol, sums: Sums, threads: int | None = None) -> Sums:
+    """The sums, each number plus a fresh draw of its law, modulo 2^64; the sums are used up.
+
+    Of votes, T − Q gets the noise of totals, and Q and F get that of the spread; T with both noises is what leaves.
+    """
     values = sums.add_noise(partial(add_noise, law=protocol.law, threads=threads))
-    for array, law in ((sums.totals, protocol.total_law), (sums.margins, protocol.margin_law)):
-        if (array is None) != (law is None):
-            raise TypeError(
-                "totals and margins must be added up where the protocol has them, and nowhere else"
-            )
-        if array is not None and law is not None:
-            add_noise(array, law)
-    return values, sums.totals, sums.margins
+    totals, spread, margins = sums.totals, sums.spread, sums.margins
+    laws = (totals, protocol.total_law), (spread, protocol.spread_law), (margins, protocol.margin_law)
+    if any((array is None) != (law is None) for array, law in laws):
+        raise TypeError(
+            "totals, spread and margins must be added up where the protocol has them, and nowhere else"
+        )
+    if totals is not None and spread is not None:
+        totals = totals - spread[:, 0]
+    if totals is not None and protocol.total_law is not None:
+        add_noise(totals, protocol.total_law)
+    if spread is not None and protocol.spread_law is not None:
+        spread = np.ascontiguousarray(spread)
+        add_noise(spread, protocol.spread_law)
+        totals = totals + spread[:, 0]
+    if margins is not None and protocol.margin_law is not None:
+        add_noise(margins, protocol.margin_law)
+    return Sums(values, totals, sums.source, margins=margins, spread=spread)
 
 
-def finished(
-    protocol: Protocol,
-    values: NDArray[np.int64],
-    totals: NDArray[np.int64] | None,
-    labels: list[str] | None,
-    source: str,
-    margins: NDArray[np.int64] | None = None,
-    *,
-    release: bytes,
-) -> Sketches:
-    """Sketches of values that have their noise; noise ids come from the release's id."""
-    noises = Noises.fresh(noise_ids(release, len(values)), protocol, source)
-    return Sketches(values, labels, noises, [protocol], totals, margins)
+def finished(protocol: Protocol, released: Sums, labels: list[str] | None, *, release: bytes) -> Sketches:
+    """Sketches of sums that have their noise; noise ids come from the release's id."""
+    noises = Noises.fresh(noise_ids(release, len(released.values)), protocol, released.source)
+    return Sketches(
+        released.values, labels, noises, [protocol], released.totals, released.margins, released.spread
+    )
 
 
 def release_array(
@@ -119,13 +121,12 @@ def preview_events(job: "TableJob", account: Account) -> None:
 
 
 def check_not_for_tables(protocol: Protocol) -> None:
-    """Refuses rows and streams under a protocol whose record or margins only event tables have."""
-    for name in ("margins", "record"):
-        if getattr(protocol, name) is not None:
-            raise ParameterError(
-                f"{name} must be None, except for tables: rows and streams do not say which items belong to one person; "
-                f"release events with release_table, or make a protocol without {name}"
-            )
+    """Refuses rows and streams where people vote: only event tables say which items belong to one person."""
+    if protocol.votes:
+        raise ParameterError(
+            'contribution must not be "vote" for rows and streams, which do not say which items belong to one person; '
+            "release events with release_table, or make a protocol with a radius"
+        )
 
 
 def sketch_in_clear(

@@ -10,7 +10,6 @@ import threading
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from armslength.checks import checked_labels
 from armslength.errors import ParameterError
@@ -54,9 +53,8 @@ class SketchStream:
         account.charge(protocol, [self._label])
         self._protocol, self._release = protocol, account.release
         nothing = np.zeros((1, protocol.transform.sketch_dim), dtype=np.int64)
-        self._values: NDArray[np.int64] | None
         total = np.zeros(1, dtype=np.int64) if protocol.total_share else None
-        self._values, self._total, _ = noised(protocol, Sums(nothing, total, "stream"))
+        self._sums: Sums | None = noised(protocol, Sums(nothing, total, "stream"))
         self._lock = threading.Lock()
 
     def update(self, items: Any, amounts: Any = 1) -> None:
@@ -71,18 +69,18 @@ class SketchStream:
         added = event_sums(self._protocol, [items] if single else items, amounts)
         self._check_process()
         with self._lock:
-            values = self._open_values()
-            values += added.values
-            if self._total is not None and added.totals is not None:
-                self._total += added.totals
+            sums = self._open_sums()
+            np.add(sums.values, added.values, out=sums.values)
+            if sums.totals is not None and added.totals is not None:
+                np.add(sums.totals, added.totals, out=sums.totals)
 
     def release(self) -> Sketches:
         """The sketch; the stream ends with it."""
         self._check_process()
         with self._lock:
-            values = self._open_values()
-            self._values = None
-        return finished(self._protocol, values, self._total, [self._label], "stream", release=self._release)
+            sums = self._open_sums()
+            self._sums = None
+        return finished(self._protocol, sums, [self._label], release=self._release)
 
     def _check_process(self) -> None:
         """Before any lock: a forked child must be refused, and not wait for a lock of its parent."""
@@ -90,14 +88,14 @@ class SketchStream:
             rule = "a stream must stay in the process that made it"
             raise ParameterError(f"{rule}: two of them would share noise")
 
-    def _open_values(self) -> NDArray[np.int64]:
-        if self._values is None:
+    def _open_sums(self) -> Sums:
+        if self._sums is None:
             raise ParameterError("a stream must be released once, got a second use; make a new stream")
-        return self._values
+        return self._sums
 
     def __reduce__(self) -> str:
         problem = "two releases under one noise differ by exact data"
         raise TypeError(f"a stream cannot be copied or pickled: {problem}")
 
     def __repr__(self) -> str:
-        return f"<SketchStream {self._label!r}, {'open' if self._values is not None else 'released'}>"
+        return f"<SketchStream {self._label!r}, {'open' if self._sums is not None else 'released'}>"

@@ -17,6 +17,7 @@ from armslength.errors import plural
 from armslength.laws import Law
 from armslength.privacy.exact_numbers import decimal_text, weakness
 from armslength.protocol.margins import Margins
+from armslength.protocol.neighbors import VOTE
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.record import CATEGORY, PERIODS, Kind
 from armslength.sketches.noises import Release
@@ -73,7 +74,7 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
         rule = "analytic gaussian: delta(sensitivity / scale, epsilon) <= delta"
         calibration = {"rule": rule, "sensitivity_squared": str(protocol.sensitivity)}
     stated = ("unit", "relation", "radius", "epsilon", "noise", "noise_site")
-    bounds = ("contribution", "count", "one_group", "value_range", "on_grid", "changed_entries")
+    bounds = ("contribution", "value_range", "on_grid", "changed_entries")
     facts = {
         "protocol": protocol.fingerprint,
         "source": source,
@@ -87,6 +88,7 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
             "input_dim": transform.input_dim,
             "sketch_dim": transform.sketch_dim,
             "totals_scale": derived.get("total_scale"),
+            "spread_scale": derived.get("spread_scale"),
         },
         "calibration": {**calibration, "epsilon": sketch_epsilon},
         "bounds": {
@@ -100,9 +102,7 @@ def release_facts(protocol: Protocol, source: str) -> dict[str, Any]:
             "rule": protocol.margins.rule,
             "contribution": protocol.margin_contribution,
             "epsilon": decimal_text(protocol.margins_epsilon),
-            "delta": decimal_text(protocol.margin_delta),
             "sensitivity": str(protocol.margin_sensitivity),
-            "noise": derived["margin_noise"],
             "scale": derived["margin_scale"],
         }
     return facts
@@ -134,12 +134,15 @@ def guarantee_in_words(protocol: Protocol, source: str) -> str:
     ]
     if protocol.total_law is not None:
         share, scale = decimal_text(protocol.totals_epsilon), protocol.total_law.scale
-        sentences.append(f"Of ε, {share} is spent on the total of each row, with noise of scale {scale:g}.")
+        totals = "the total of each row"
+        if protocol.votes:
+            totals = "how many people each row has, and how far chance reaches there"
+        sentences.append(f"Of ε, {share} is spent on {totals}, with noise of scale {scale:g}.")
     if protocol.margins is not None and protocol.margin_law is not None:
         share, law = decimal_text(protocol.margins_epsilon), protocol.margin_law
         noise = f"{_in_a_sentence(_LAWS[law.name])} of scale {law.scale:g}"
         sentences.append(
-            f"Of ε, {share} is spent on margins, with {noise}: for each row, the number of people, and how many of them "
+            f"Of ε, {share} is spent on margins, with {noise}: for each row, how many of its people "
             f"have an item in each of {plural(len(protocol.margins.names), 'item group')}."
         )
     sentences += [
@@ -217,19 +220,14 @@ def _radius(protocol: Protocol, source: str) -> str:
 
 def _counting(protocol: Protocol) -> str:
     """What an event table counts of each person, and how much of it at most."""
-    limit = f"{protocol.contribution:,}"
-    if protocol.count == "people":
-        times = "times" if protocol.contribution != 1 else "time"
-        counted = (
-            "People are counted, not events: each person at most once for each group and item, "
-            f"and at most {limit} {times} in all"
-        )
-    else:
-        counted = f"At most {limit} of each person's events, by weight, are counted over all groups and items together"
-    if protocol.one_group:
-        counted += ", all in one group"
+    if not protocol.votes:
+        return f"At most {protocol.contribution:,} of each person's events, by weight, are counted over all groups and items together"
+    counted = "Each person has one vote, split evenly over all different items they have, in one group, which a secret key chooses among theirs"
     if protocol.margins is not None:
-        counted += f". In margins, at most {_item_groups(protocol)} of each person count"
+        counted += (
+            f". In margins, up to {_item_groups(protocol)} of each person count in full, and all of somebody who has more count "
+            "in proportion"
+        )
     return counted
 
 
@@ -257,8 +255,8 @@ def _grid(protocol: Protocol, source: str) -> str:
 
 def _event_grid(protocol: Protocol, step: str) -> str:
     """What one event counts."""
-    if protocol.count == "people":
-        return "A person counts 0 or 1 for a group and item."
+    if protocol.votes:
+        return "Parts of a vote are rounded down to multiples of 2^-20."
     others = "others are left out" if protocol.on_grid else "others are rounded down"
     return f"Every event counts a multiple of {step}; {others}."
 
@@ -336,7 +334,10 @@ def _contents(protocol: Protocol, source: str) -> str:
     totals = ""
     if protocol.total_law is not None:
         share = decimal_text(protocol.totals_epsilon)
-        totals = f" The total of each row is released, too, with noise of its own, for {share} of ε."
+        what = "The total of each row is"
+        if protocol.votes:
+            what = "How many people each row has, and two numbers that tell how far chance reaches there, are"
+        totals = f" {what} released, too, with noise of its own, for {share} of ε."
     data = _SOURCES[source]
     if source == "events" and protocol.record is not None:
         columns = [f"{name} ({_kind_in_words(kind)})" for name, kind in protocol.record.columns]
@@ -358,17 +359,16 @@ def _margins(protocol: Protocol, margins: Margins, law: Law) -> str:
     others = "" if of_record else "; and how many have any other item"
     unit, share = _unit(protocol), protocol.margins_epsilon
     having = f"with {names[0]}" if of_record else f"with an item in {names[0]}"
-    rows = "one row" if protocol.one_group else "each row with an event of theirs"
-    twice = "" if protocol.relation == "add_remove" else " Replacing them can change twice as many."
+    twice = "" if protocol.relation == "add_remove" else " Replacing them can change twice as much."
     return (
-        "Margins are numbers of people. For each row: how many people were counted, and how many of them have an item in each of these public item "
+        f"Margins are numbers of people. For each row: how many of its people have an item in each of these public item "
         f"groups: {_shortened(names)}{others}. Every number has secret noise of its own. The number of people "
-        f"{having} is right to about ±{_margin_of_error(law):,}, 19 times out of 20. So is each other number, in small rows as in large ones. "
-        f"At most {_item_groups(protocol)} of each person count: people who have more are missing from some of the numbers. "
+        f"{having} is right to about ±{_margin_of_error(law):,.0f}, 19 times out of 20. So is each other number, in small rows as in large ones. "
+        f"Of somebody who has more than {_item_groups(protocol)}, each counts less than 1, and one more number says how much is missing at most. "
         "Anybody can learn how common an item group is in a row, as exactly as that; this is what margins are for. "
-        f"What is promised to the people in the data: {unit} changes the numbers of at most {_item_groups(protocol)}, and the number of people of {rows}, "
-        f"each by 1, and the noise hides that.{twice} "
-        f"{limit_in_words(whether(unit, protocol.relation), 'the margins', share, protocol.margin_delta)} This part of ε is not in addition."
+        f"What is promised to the people in the data: {unit} changes the numbers of people by at most {protocol.margin_contribution} in all, "
+        f"and the noise hides that.{twice} "
+        f"{limit_in_words(whether(unit, protocol.relation), 'the margins', share, Fraction(0))} This part of ε is not in addition."
     )
 
 
@@ -376,9 +376,10 @@ def _item_groups(protocol: Protocol) -> str:
     return plural(protocol.margin_contribution or 0, "item group")
 
 
-def _margin_of_error(law: Law) -> int:
-    """The smallest n with P(|N| ≤ n) ≥ 0.95."""
-    return bisect_left(range(2**50), 0.975, key=lambda n: float(law.cdf(np.array([float(n)]))[0]))
+def _margin_of_error(law: Law) -> float:
+    """The number of people x with P(|N| ≤ x) ≥ 0.95."""
+    units = bisect_left(range(2**50), 0.975, key=lambda n: float(law.cdf(np.array([float(n)]))[0]))
+    return math.ceil(units / VOTE)
 
 
 def _kind_in_words(kind: Kind) -> str:

@@ -1,7 +1,7 @@
 """The layout of a sketch file: its columns, its metadata, its digests, and what is refused before anything is unpacked.
 
 One Parquet file. Columns: label; values (k integers, or floats once scaled); noise, a list of
-(id, coefficient, number of the protocol); in_clear; and total and margins where these were released. The metadata key `armslength`
+(id, coefficient, number of the protocol); in_clear; and total, spread and margins where these were released. The metadata key `armslength`
 holds the protocols, what was released under each, and the release card as JSON; `armslength digests` shows whether it was edited.
 """
 
@@ -53,6 +53,7 @@ class Layout:
     width: int  # of a sketch
     is_integer: bool
     has_totals: bool = False
+    spread_width: int = 0  # how many numbers tell how far chance reaches; 0: none
     margin_width: int = 0  # how many margins there are; 0: none
 
     @property
@@ -66,6 +67,7 @@ class Layout:
             "noise": NOISE_TYPE,
             "in_clear": pa.bool_(),
             **({"total": value_type} if self.has_totals else {}),
+            **({"spread": pa.list_(element, self.spread_width)} if self.spread_width else {}),
             **({"margins": pa.list_(element, self.margin_width)} if self.margin_width else {}),
         }
         return pa.schema([pa.field(name, kind, nullable=False) for name, kind in columns.items()])
@@ -84,8 +86,9 @@ def write_sketch_file(path: str | os.PathLike[str], sketches: "Sketches") -> Non
     ]
     if sketches.totals is not None:
         columns.append(pa.array(sketches.totals, pa.from_numpy_dtype(values.dtype)))
-    if sketches.margins is not None:
-        columns.append(list_column(sketches.margins))
+    columns += [
+        list_column(numbers) for numbers in (sketches.spread, sketches.margins) if numbers is not None
+    ]
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -93,12 +96,13 @@ def write_sketch_file(path: str | os.PathLike[str], sketches: "Sketches") -> Non
         "sources": [source for _, source in releases],
         "card": release_card(releases, in_clear=any(sketches.in_clear)),
     }
-    layout = Layout(width, is_integer, sketches.totals is not None, more)
+    spread_width = 0 if sketches.spread is None else sketches.spread.shape[1]
+    layout = Layout(width, is_integer, sketches.totals is not None, spread_width, more)
     table = pa.table(columns, schema=layout.schema)
     text, group_rows = canonical_json(header), max(1, min(_GROUP_ROWS, _GROUP_BYTES // (8 * (width + more))))
     groups = (table.slice(start, group_rows) for start in range(0, max(1, table.num_rows), group_rows))
     metadata = {KEY: text, DIGEST_KEY: digests_text(text, groups)}
-    lists = ["values", "margins"] if more else ["values"]
+    lists = [field.name for field in layout.schema if pa.types.is_fixed_size_list(field.type)]
     with atomic_write(path) as file:
         pq.write_table(
             table.replace_schema_metadata(metadata),
@@ -179,20 +183,23 @@ def _check_sources(sources: Any, protocols: Sequence[Protocol]) -> None:
     pairs = list(zip(protocols, sources, strict=True))
     if any(source == "events" and protocol.contribution is None for protocol, source in pairs):
         raise DamagedFileError("must have a contribution in every protocol of an event table, got none")
-    if any(source in ("rows", "stream") and protocol.margins is not None for protocol, source in pairs):
-        raise DamagedFileError("must be of an event table under a protocol with margins, got something else")
+    if any(source in ("rows", "stream") and protocol.votes for protocol, source in pairs):
+        raise DamagedFileError("must be of an event table under a protocol with votes, got something else")
 
 
 def check_columns(schema: pa.Schema, header: FileHeader) -> Layout:
     """The layout of all rows. Refuses other columns before anything of them is unpacked: a few bytes can announce a list of any width."""
     protocols = header.protocols
-    has_totals, has_margins = "total" in schema.names, "margins" in schema.names
+    has_totals, has_spread, has_margins = (name in schema.names for name in ("total", "spread", "margins"))
+    spread = spread_width_of(protocols) if has_spread else 0
+    if has_spread and not (spread and has_totals):
+        raise DamagedFileError("must have a spread only where all of its protocols have votes, got others")
     margins = margin_width(protocols) if has_margins else 0
     if has_margins and not margins:
         raise DamagedFileError("must have margins only where all of its protocols have the same, got others")
     types = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in schema]
     width = protocols[0].transform.sketch_dim
-    for layout in (Layout(width, is_integer, has_totals, margins) for is_integer in (True, False)):
+    for layout in (Layout(width, is_integer, has_totals, spread, margins) for is_integer in (True, False)):
         if (layout.schema.names, layout.schema.types) == (schema.names, types):
             break
     else:
@@ -202,8 +209,15 @@ def check_columns(schema: pa.Schema, header: FileHeader) -> Layout:
     return layout
 
 
+def spread_width_of(protocols: Sequence[Protocol]) -> int:
+    """How many numbers of a row tell how far chance reaches; 0 unless all protocols release them."""
+    if not all(protocol.spread_law for protocol in protocols):
+        return 0
+    return 2 if protocols[0].releases_norm else 1  # all share one transform
+
+
 def margin_width(protocols: Sequence[Protocol]) -> int:
-    """How many margins a row has: one for each item group, and the people; 0 unless all protocols have the same."""
+    """How many margins a row has: one for each item group, and what is left out; 0 unless all protocols have the same."""
     shared = protocols[0].margins
     if shared is None or any(protocol.margins != shared for protocol in protocols):
         return 0
@@ -247,7 +261,7 @@ def read_columns(table: pa.Table, header: FileHeader) -> dict[str, Any]:
     """The arguments of `Sketches` but its protocols, from a table that has been read, labels as a dictionary; every field is checked."""
     if any(column.null_count for column in table.columns):
         raise DamagedFileError("must have no missing values, got some")
-    names = {"values": "values", "total": "totals", "margins": "margins"}
+    names = {"values": "values", "total": "totals", "margins": "margins", "spread": "spread"}
     numbers = {names[name]: _read_numbers(table, name) for name in table.schema.names if name in names}
     labels, noises = read_labels(table.column("label")), _read_noises(table, header.releases)
     return {"labels": labels, "noises": noises, **numbers}

@@ -14,6 +14,7 @@ from armslength.checks import LONGEST_LABEL, checked_labels, number, short_repr
 from armslength.errors import IncompatibleSketchesError, ParameterError, plural
 from armslength.privacy.exact_numbers import decimal_text
 from armslength.protocol.margins import Margins
+from armslength.protocol.neighbors import VOTE
 from armslength.protocol.protocol import Protocol
 from armslength.results import Result
 from armslength.sketches.misfits import Misfit, Source, check_all_fit, differing_settings, misfits
@@ -48,9 +49,13 @@ class Sketches(Result):
         noises: The noises of all rows.
         protocols: The protocols of all rows; they share one space.
         transform: The public transform that all rows share.
-        totals: The total Σⱼ xⱼ of each row with its noise, in grid units; None unless all rows were released with totals.
-        margins: n x (M + 1): how many people have an item in each of `margin_names`, and how many people there are, each with
-            its noise; None unless all rows were released with the same margins. Sums are of people who are in one row only. Where
+        totals: The total Σⱼ xⱼ of each row with its noise, in grid units; of votes, that is the number of people times 2^20. None unless
+            all rows were released with totals.
+        spread: n x 2, of votes, in grid units, each with its noise: the sum of the squared lengths of people's votes in the sketch, and the norm of
+            the sum of their squares; n x 1 without the second, where sketches have more than 4,096 numbers. It tells how far chance
+            reaches. None unless all rows have it.
+        margins: n x (M + 1), of votes, in grid units, each with its noise: how many people have an item in each of `margin_names`, and four times
+            how many are left out of each at most; None unless all rows were released with the same margins. Where
             only some rows have those that most have, choosing these rows gives them: `sketches[sketches.with_margins]`.
         in_clear: For each row, whether data without noise is part of it.
     """
@@ -65,6 +70,7 @@ class Sketches(Result):
         protocols: Iterable[Protocol],
         totals: NDArray[Any] | None = None,
         margins: NDArray[Any] | None = None,
+        spread: NDArray[Any] | None = None,
     ) -> None:
         self.protocols = tuple(protocols)
         if len(self.protocols) > 1:
@@ -74,11 +80,11 @@ class Sketches(Result):
         self.values = values
         self.labels = tuple(map(str, range(len(values))) if labels is None else labels)
         self.noises = noises
-        self.totals = totals
+        self.totals, self.spread = totals, spread
         self.kept_margins = margins  # rows without them are NaN
         self.margins = None if margins is None or self._has_gaps else margins
         self.in_clear: tuple[bool, ...] = tuple(noises.in_clear.tolist())
-        for array in (values, totals, margins):
+        for array in (values, totals, margins, spread):
             if array is not None:
                 array.flags.writeable = False
 
@@ -168,11 +174,13 @@ class Sketches(Result):
             self.protocols,
             self.totals,
             self.kept_margins,
+            self.spread,
         )
 
     def equals(self, other: "Sketches") -> bool:
-        """Whether both have the same values of the same type, labels, noises, protocols, totals and margins."""
-        numbers = ((self.values, other.values), (self.totals, other.totals), (self.margins, other.margins))
+        """Whether both have the same values of the same type, labels, noises, protocols, totals, margins and spread."""
+        names = "values", "totals", "margins", "spread"
+        numbers = ((getattr(self, name), getattr(other, name)) for name in names)
         return (
             self.values.dtype == other.values.dtype
             and all(np.array_equal(left, right) for left, right in numbers)  # type: ignore[arg-type]  # None equals None
@@ -290,11 +298,12 @@ class Sketches(Result):
         write_sketch_file(path, self)
 
     def to_arrow(self) -> pa.Table:
-        """One row for each: `label`, `values` (a list of k numbers), `total` and `margins` where these were released, and `in_clear`."""
+        """One row for each: `label`, `values` (a list of k numbers), `total`, `spread` and `margins` where these were released, and `in_clear`."""
         total = {} if self.totals is None else {"total": pa.array(self.totals)}
-        margins = {} if self.margins is None else {"margins": list_column(self.margins)}
+        lists = {"spread": self.spread, "margins": self.margins}
+        others = {name: list_column(numbers) for name, numbers in lists.items() if numbers is not None}
         labels, in_clear = pa.array(self.labels, pa.string()), pa.array(self.in_clear, pa.bool_())
-        columns = {"label": labels, "values": list_column(self.values), **total, **margins}
+        columns = {"label": labels, "values": list_column(self.values), **total, **others}
         return pa.table({**columns, "in_clear": in_clear})
 
     def _title(self) -> str:
@@ -308,9 +317,11 @@ class Sketches(Result):
 
     def _head(self, rows: int) -> tuple[pa.Table, int]:
         table = self.span(0, rows).to_arrow()
-        table = table.select([name for name in table.column_names if name not in ("values", "margins")])
-        if self.margins is not None:
-            table = table.append_column("people", pa.array(self.margins[:rows, -1]))
+        hidden = "values", "margins", "spread"
+        table = table.select([name for name in table.column_names if name not in hidden])
+        if self.spread is not None and self.totals is not None:
+            people = np.rint(self.totals[:rows] / VOTE).astype(np.int64)
+            table = table.drop(["total"]).append_column("people", pa.array(people))
         for column in range(min(self.values.shape[1], _COORDINATES_IN_REPR)):
             table = table.append_column(f"values[{column}]", pa.array(self.values[:rows, column]))
         return table, len(self)
@@ -343,6 +354,7 @@ def _combined(
     protocols = tuple(protocol for part in parts for protocol in part.protocols)
     check_same_space(protocols)
     totals = [part.totals for part in parts if part.totals is not None]
+    spreads = [part.spread for part in parts if part.spread is not None]
     item_groups = usual_margins((part.item_groups, int(part.with_margins.sum())) for part in parts)
     values, margins = combine(*(part.values for part in parts)), None
     if item_groups is not None:
@@ -359,6 +371,7 @@ def _combined(
         protocols,
         combine(*totals) if len(totals) == len(parts) else None,
         margins,
+        combine(*spreads) if len(spreads) == len(parts) else None,
     )
 
 

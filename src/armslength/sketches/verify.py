@@ -14,7 +14,7 @@ from armslength.ledger.entry import Entry, ledger_entry
 from armslength.ledger.ledger import Ledger
 from armslength.privacy.calibration import is_private_enough
 from armslength.privacy.exact_numbers import decimal_text
-from armslength.protocol.neighbors import gaussian_sensitivity_squared, margin_sensitivity
+from armslength.protocol.neighbors import VOTE, gaussian_sensitivity_squared, margin_sensitivity
 from armslength.protocol.protocol import Protocol
 from armslength.results import Result
 from armslength.sketches.card import release_card
@@ -143,7 +143,7 @@ def _check_margins(sketches: Sketches) -> tuple[Check, ...]:
         words = "the protocol releases margins, and the file has none: it is not the file that was released"
         return (Check("margins", FAILS, words),)
     groups = plural(width - 1, "item group")
-    return (Check("margins", HOLDS, f"{groups} of the protocol, and the number of people, in every row"),)
+    return (Check("margins", HOLDS, f"{groups} of the protocol in every row"),)
 
 
 def _check_noise(sketches: Sketches) -> Check:
@@ -248,13 +248,17 @@ def check_calibration(protocol: Protocol) -> Check:
         words = f"scale {scale!r}: at ε = {decimal_text(protocol.sketch_epsilon)}, δ is at most {decimal_text(protocol.sketch_delta)}, in ball arithmetic"
     enough = _covers(protocol.law, sensitivity, protocol.sketch_epsilon, protocol.sketch_delta)
     if protocol.total_law is not None:
-        enough = enough and _covers(protocol.total_law, radius, protocol.totals_epsilon)
+        moved, spread = radius, protocol.spread_law
+        if spread is not None:  # twice the loss of T − Q, Q and F: docs/privacy.md, votes
+            moved = 2 * VOTE + 1 if protocol.relation == "add_remove" else 4 * VOTE + 2
+            enough = enough and _covers(spread, moved, protocol.totals_epsilon)
+        share = protocol.totals_epsilon if spread is None else 2 * protocol.totals_epsilon
+        enough = enough and _covers(protocol.total_law, moved, share)
         words += "; the noise of totals is enough for their share"
-    if protocol.margin_law is not None:
-        bounds = protocol.margin_contribution or 0, protocol.contribution or 0, protocol.resolution
-        moved = margin_sensitivity(*bounds, protocol.relation, one_group=protocol.one_group)
-        privacy = protocol.margins_epsilon, protocol.margin_delta
-        enough = enough and _covers(protocol.margin_law, moved, *privacy)
+    if protocol.margin_law is not None and protocol.margins is not None:
+        bound, groups = protocol.margin_contribution or 0, len(protocol.margins.names)
+        moved = margin_sensitivity(bound, groups, protocol.relation)
+        enough = enough and _covers(protocol.margin_law, moved, protocol.margins_epsilon)
         words += "; the noise of margins is enough for theirs"
     return Check("calibration", HOLDS if enough else FAILS, words)
 
