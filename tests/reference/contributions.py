@@ -61,20 +61,21 @@ def sip(key: bytes, data: bytes) -> int:
     return siphash(hashlib.blake2b(b"", digest_size=16, key=key, person=b"order").digest(), data)
 
 
-def _joined(*numbers: int) -> bytes:
+def joined(*numbers: int) -> bytes:
+    """Each number as 8 bytes, one after the other."""
     return b"".join(number.to_bytes(8, "little") for number in numbers)
 
 
 def group_hash(key: bytes, person: str, group: str) -> int:
     """The number by which a person's groups are ordered."""
-    return sip(key, _joined(sip(key, person.encode()), sip(key, group.encode())))
+    return sip(key, joined(sip(key, person.encode()), sip(key, group.encode())))
 
 
 def event_hash(key: bytes, person: str, group: str, item: str | int, occurrence: int) -> int:
     """The number by which a person's events are ordered."""
     high, low = divmod(item_number(item), WORD)
     numbers = (sip(key, person.encode()), sip(key, group.encode()), high, low, occurrence)
-    return sip(key, _joined(*numbers))
+    return sip(key, joined(*numbers))
 
 
 def canonical_person(spelled: Person) -> str:
@@ -109,21 +110,9 @@ def persons_events(
 
 
 def kept_of(
-    person: str,
-    theirs: list[tuple[str, str | int, int]],
-    groups: Sequence[str],
-    bound: int,
-    key: bytes,
-    *,
-    each_once: bool = False,
-    one_group: bool = False,
+    person: str, theirs: list[tuple[str, str | int, int]], groups: Sequence[str], bound: int, key: bytes
 ) -> dict[Place, int]:
     """What is kept of one person's events, by (group, item)."""
-    if one_group:
-        _, first = min((group_hash(key, person, group), groups.index(group)) for group, _, _ in theirs)
-        theirs = [event for event in theirs if event[0] == groups[first]]
-    if each_once:
-        theirs = [(group, item, 1) for group, item in {event[:2] for event in theirs}]
     seen: dict[Place, int] = defaultdict(int)
     in_order = []
     for group, item, amount in sorted(theirs, key=lambda event: event[2]):
@@ -141,18 +130,11 @@ def kept_of(
 
 
 def bounded_counts(
-    events: Iterable[Event],
-    groups: Sequence[str],
-    bound: int,
-    key: bytes,
-    *,
-    each_once: bool = False,
-    one_group: bool = False,
+    events: Iterable[Event], groups: Sequence[str], bound: int, key: bytes
 ) -> dict[Place, int]:
     """What is kept in all, by (group, item)."""
     counts: dict[Place, int] = defaultdict(int)
     for person, theirs in persons_events(events, groups).items():
-        kept = kept_of(person, theirs, groups, bound, key, each_once=each_once, one_group=one_group)
-        for place, amount in kept.items():
+        for place, amount in kept_of(person, theirs, groups, bound, key).items():
             counts[place] += amount
     return {place: count for place, count in counts.items() if count}
