@@ -4,7 +4,7 @@
 
 Four publishers each have a private table of (user, interest). Each publisher makes two releases, for two questions:
 
-    interests   The items are interests. How alike are the interests of the audiences, and which publisher is nearest to which?
+    interests   Each user has one vote, split over their interests. How alike are the audiences, and which publisher is nearest to which?
     users       The items are the users, once each. The inner product of two rows is the number of users that both have.
 
 Every release protects one user with all of their events. A user of all four publishers is in eight releases and spends the ε of each. The
@@ -20,7 +20,7 @@ import armslength as al
 PUBLISHERS = ("news", "sport", "travel", "cooking")
 INTERESTS, EVERYBODY = 3000, 150_000
 READERS = (50_000, 40_000, 30_000, 25_000)
-CONTRIBUTION = 5
+INTERESTS_PER_USER = 2  # typically; a guess is enough for a plan
 
 Audience = tuple[NDArray[np.int64], NDArray[np.int64]]  # the user and the interest of each event
 
@@ -69,11 +69,10 @@ def interests_compared(audiences: list[Audience]) -> None:
     """The first question: plan, release, compare."""
     plan = al.plan(
         epsilon=1,
-        contribution=CONTRIBUTION,
-        people=min(READERS),
+        people=(min(READERS), max(READERS)),
+        items_per_person=INTERESTS_PER_USER,
+        parties=len(PUBLISHERS),
         unit="one user",
-        total_share="0.1",
-        pairs=6,
         seed="interests-2026",
     )
     print(f"1. Interests. Will it work?\n\n{plan.summary}")
@@ -82,23 +81,24 @@ def interests_compared(audiences: list[Audience]) -> None:
         for users, interests in audiences
     ]
     sketches = released(tables, plan.protocol, "interest")
-    # a user counts once for an interest, however many events there are
-    pairs = [np.unique(np.stack(audience), axis=1) for audience in audiences]
-    counts = np.array([np.bincount(interests, minlength=INTERESTS) for _, interests in pairs])
-    shapes = counts / counts.sum(axis=1, keepdims=True)
-    unit = counts / np.sqrt((counts**2.0).sum(axis=1, keepdims=True))
-    distances = np.sqrt(((shapes[:, None] - shapes[None]) ** 2).sum(axis=2))
-    kept = sum(np.minimum(np.unique(users, return_counts=True)[1], CONTRIBUTION).sum() for users, _ in pairs)
-    print(
-        f"\n  At most {CONTRIBUTION} interests of each user count, {kept / counts.sum():.0%} of all. The truth below covers all interests of all users."
-    )
-    show("Cosines of interests", al.cosines(sketches), unit @ unit.T, 3)
-    show("Distances of shapes (rows divided by their totals)", al.shape_distances(sketches), distances, 4)
+    mixes = np.array([votes(*audience) for audience in audiences])
+    unit = mixes / np.linalg.norm(mixes, axis=1, keepdims=True)
+    show("Similarity of interests (1: the same)", al.shape_cosines(sketches), unit @ unit.T, 3)
+    distances = np.linalg.norm(mixes[:, None] - mixes[None], axis=2)
+    show("Distance of interests", al.shape_distances(sketches), distances, 4)
     print(f"\n{al.nearest(sketches, count=1, by='shape')}")
 
 
+def votes(users: NDArray[np.int64], interests: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The true shares of all interests, where each user has one vote, split over their different interests."""
+    who, what = np.unique(np.stack([users, interests]), axis=1)
+    number, different = np.unique(who, return_inverse=True, return_counts=True)[1:]
+    shares: NDArray[np.float64] = np.bincount(what, 1 / different[number], INTERESTS) / len(different)
+    return shares
+
+
 def users_compared(audiences: list[Audience]) -> None:
-    """The second question. The item is the user, so each user counts once and the contribution is 1."""
+    """The second question. The item is the user, whose only row counts 1: an amount, and the contribution is 1."""
     protocol = al.Protocol(
         al.SparseJL(input_dim=None, sketch_dim=4096, seed="users-2026"),
         epsilon=1,

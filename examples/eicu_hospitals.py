@@ -3,14 +3,13 @@
     python examples/eicu_hospitals.py
 
 186 hospitals with 10 to 40 stays each are too small to compare one by one under differential privacy. The plan says so before anything is
-spent. Pooled by region, the comparison works. Events are (patient, item, region), where items are diagnoses, treatments and drug orders, once per
-stay. The unit of protection is one patient with all of their stays at all hospitals.
+spent. Pooled by region, the comparison works. Events are (patient, item, region), where items are diagnoses, treatments and drug orders. Each
+patient has one vote, split over all their items. The unit of protection is one patient with all of their stays at all hospitals.
 
 The data are the stays of the eICU demo (MIT and Philips, ODbL 1.0). Put `eicu_demo_stays.npz` into `../shared/data` beside the project or into
 the folder ARMSLENGTH_DATA. Otherwise stays are generated. The script prints no row of a patient.
 """
 
-import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ import armslength as al
 FILE = "eicu_demo_stays.npz"
 REGIONS = ("Midwest", "Northeast", "South", "West")  # public input; stays without a region do not count
 HOSPITALS, FEATURES = 186, 3500  # of the generated data
-EPSILON, CONTRIBUTION = "2", 5
+EPSILON, ITEMS_PER_PATIENT = "2", 25  # typically; a guess is enough for a plan
 
 
 @dataclass(frozen=True)
@@ -74,55 +73,59 @@ def generated_stays() -> Stays:
 
 
 def ask_for_hospitals(sizes: NDArray[np.int64]) -> None:
-    """Print the plans for single hospitals. They use only the sizes of the hospitals, which are public here."""
-    print("Single hospitals, ε = 1: will it work?\n\n  stays  items per patient    plan  would need")
-    for stays in (int(np.median(sizes)), int(sizes.max())):
-        for contribution in (1, 5, 20):
-            plan = al.plan(epsilon=1, contribution=contribution, people=stays, unit="one patient")
-            needs = plan.needs
-            words = "" if needs is None else f"ε = {needs.epsilon:g}, or {needs.people} patients per hospital"
-            if needs is None:
-                words = f"resolves distances from {plan.told_apart:.1f}; hospitals without a common item are at least {math.sqrt(2 * stays * contribution):.1f} apart"
-            print(f"  {stays:5}  {contribution:18}   {'no ' if needs else 'yes'}   {words}")
+    """Print the plan for single hospitals. It uses only their sizes, which are public here."""
+    people = (int(sizes.min()), int(sizes.max()))
+    plan = al.plan(
+        epsilon=1,
+        people=people,
+        parties=len(sizes),
+        items_per_person=ITEMS_PER_PATIENT,
+        unit="one patient",
+        seed="hospitals",
+    )
+    print(f"Single hospitals, ε = 1: will it work?\n\n{plan.summary}")
 
 
-def planned_regions() -> al.Plan:
+def planned_regions() -> al.ShapePlan:
     """The plan for regions of about five hundred patients, for all six pairs together."""
     return al.plan(
         epsilon=EPSILON,
-        contribution=CONTRIBUTION,
         people=500,
+        parties=len(REGIONS),
+        items_per_person=ITEMS_PER_PATIENT,
         unit="one patient",
-        total_share="0.2",
-        pairs=6,
         seed="regions",
     )
 
 
-def true_shapes(events: pa.Table) -> NDArray[np.float64]:
-    """Distances of shapes over all events without privacy, for comparison."""
+def true_mixes(events: pa.Table) -> NDArray[np.float64]:
+    """The true shares of all items in each region, with one vote for each patient of a region, for comparison."""
+    patients = events.column("patient").combine_chunks().dictionary_encode().indices.to_numpy()
     items = events.column("item").combine_chunks().dictionary_encode()
-    codes = items.indices.to_numpy()
-    regions = np.array(events.column("region").to_pylist())
-    rows = np.array(
-        [np.bincount(codes[regions == name], minlength=len(items.dictionary)) for name in REGIONS]
+    regions, codes = np.array(events.column("region").to_pylist()), items.indices.to_numpy()
+    rows = []
+    for name in REGIONS:
+        who, what = np.unique(np.stack([patients, codes])[:, regions == name], axis=1)
+        number, different = np.unique(who, return_inverse=True, return_counts=True)[1:]
+        rows.append(np.bincount(what, 1 / different[number], len(items.dictionary)) / len(different))
+    return np.array(rows)
+
+
+def show(sketches: al.Sketches, mixes: NDArray[np.float64]) -> None:
+    """Print every pair of regions with the truth for these patients."""
+    similarity, distance = (
+        measure(sketches, beyond_chance=True) for measure in (al.shape_cosines, al.shape_distances)
     )
-    shapes = rows / rows.sum(axis=1, keepdims=True)
-    distances: NDArray[np.float64] = np.sqrt(((shapes[:, None] - shapes[None]) ** 2).sum(axis=2))
-    return distances
-
-
-def show(sketches: al.Sketches, truth: NDArray[np.float64]) -> None:
-    """Print every pair of regions with the truth and with the distance expected by chance."""
-    estimate, counted = al.shape_distances(sketches), al.totals(sketches).value
-    lower, upper = estimate.interval(0.95, simultaneous=True)
-    print(f"\n{'':22}  estimate  95% interval, all 6   all events   by chance")
+    lower, upper = similarity.interval(0.95, simultaneous=True)
+    differ = distance.resolved(0.95, simultaneous=True)
+    unit = mixes / np.linalg.norm(mixes, axis=1, keepdims=True)
+    truth = unit @ unit.T
+    print(f"\n{'':22}  similarity  95% interval, all 6   these patients")
     for i, j in zip(*np.triu_indices(len(REGIONS), 1), strict=True):
-        chance = math.sqrt(1 / counted[i] + 1 / counted[j])
-        mark = "" if lower[i, j] > 0 else "   not resolved"
+        verdict = "differ" if differ[i, j] else "inconclusive"
         print(
-            f"  {f'{REGIONS[i]}, {REGIONS[j]}':20}  {estimate.value[i, j]:8.3f}  {lower[i, j]:8.3f} to {upper[i, j]:5.3f}  "
-            f"{truth[i, j]:10.3f}  {chance:10.3f}{mark}"
+            f"  {f'{REGIONS[i]}, {REGIONS[j]}':20}  {similarity.value[i, j]:10.3f}  {lower[i, j]:8.3f} to {upper[i, j]:5.3f}  "
+            f"{truth[i, j]:15.3f}   {verdict}"
         )
 
 
@@ -139,7 +142,7 @@ def main() -> None:
     ask_for_hospitals(sizes)
 
     plan = planned_regions()
-    print(f"\nRegions, ε = {EPSILON}, {CONTRIBUTION} items per patient: will it work?\n\n{plan.summary}")
+    print(f"\nRegions, ε = {EPSILON}: will it work?\n\n{plan.summary}")
     sketches = plan.protocol.release_table(
         stays.events,
         person="patient",
@@ -148,13 +151,12 @@ def main() -> None:
         public_groups=list(REGIONS),
         ledger=al.NO_LEDGER,
     )
-    show(sketches, true_shapes(stays.events))
+    show(sketches, true_mixes(stays.events))
     print(
-        "\n  The intervals are about the events that count, at most 5 per patient. Their distance has two parts: the difference between the"
-        "\n  regions (near the column 'all events') and chance (last column, at least √(1/n + 1/m) for n and m counted events). A resolved pair"
-        "\n  had different events, at 95%. Only a distance well above chance says that its hospitals *treat* differently.\n"
+        "\n  The intervals are about all patients like these. The patients at hand (last column) are less similar than that:"
+        "\n  two samples of one population always differ a little.\n"
     )
-    print(al.outliers(sketches, by="shape"))
+    print(al.outliers(sketches, by="shape", beyond_chance=True))
 
 
 if __name__ == "__main__":
