@@ -8,11 +8,10 @@ from armslength.planner.margin_plan import margin_tail, seen_from
 from armslength.planner.needs import rounded_up, smallest
 from armslength.planner.predictions import smallest_resolved_distance
 from armslength.planner.situation import LARGEST_COUNT
-from armslength.planner.typical_pair import Mix, TypicalPair, Votes
+from armslength.planner.typical_pair import TypicalPair, Votes, typical_mix
 from armslength.protocol.protocol import Protocol
 
 _TAIL = 0.025  # of each end of an interval at 95 percent, of one pair
-_ITEMS, _MOST_ITEMS, _PER_PERSON = 1000, 100_000, 5.0  # as in a plan
 _LARGER = 10  # times as many people has the party that it is compared with
 
 Sizes = tuple[int, int]
@@ -21,13 +20,12 @@ Sizes = tuple[int, int]
 def least_people(protocol: Protocol) -> int:
     """From how many people on a party can be told from one of ten times as many, to two digits; 0 if that cannot be predicted.
 
-    They have no item in common, and items by Zipf's law, as in a plan; or, with margins, an item group that 40 points more of the people
+    They have no item in common, and items as in a plan; or, with margins, an item group that 40 points more of the people
     have. With fewer people, answers about a party are inconclusive.
     """
     if protocol.contribution is None or protocol.transform.variance_coefficients is None:
         return 0
-    items, record = min(protocol.transform.input_dim or _ITEMS, _MOST_ITEMS), protocol.record
-    mix = Mix.zipf(items, _PER_PERSON if record is None else record.items_per_row)
+    mix = typical_mix(protocol, protocol.transform.input_dim, None, None)
     if protocol.total_law is None or protocol.spread_law is None:
         # D² = 2(nC)²·Σp²
         distance = smallest_resolved_distance(protocol)

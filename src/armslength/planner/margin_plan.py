@@ -1,7 +1,6 @@
 """What margins will show, before there is any data: differences in prevalence, by the share of ε for them."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -99,7 +98,7 @@ def points(difference: float) -> str:
     return f"{text} point{'s' * (text != '1')}"
 
 
-def margin_plan(
+def margin_plan(  # noqa: PLR0913  # the settings of margins, and what they depend on
     protocol: Protocol,
     people: int,
     total_share: Fraction,
@@ -120,11 +119,11 @@ def margin_plan(
         items_per_person: How many items a person typically has.
         margins: The item groups, as for a protocol.
         item_groups: How many there are, where they are not listed.
-        margin_share: 0: chosen here.
+        margin_share: None: chosen here.
         margin_contribution: None: one and a half times as many as a person typically has; all of a record.
         item_groups_per_person: How many a person typically has; None: as many as if items were spread evenly over the item groups.
     """
-    share = exact_number("margin_share", margin_share)
+    share = exact_number("margin_share", margin_share or 0)
     named = checked_margins(margins, protocol.record)
     if named is None and item_groups is None:
         checked_margin_bounds(None, share, margin_contribution, "")
@@ -176,8 +175,9 @@ def seen_from(
     """
     difference = 0.0
     sizes = np.array(people, dtype=np.float64)
-    variance_of: Callable[..., float] = lambda noises: sum(n * law.second_moment for law, n in noises)  # noqa: E731
-    of_count, of_people = variance_of(margins) / VOTE**2, variance_of(scalars) / VOTE**2
+    of_count, of_people = (
+        sum(often * law.second_moment for law, often in noises) / VOTE**2 for noises in (margins, scalars)
+    )
     for _ in range(3):  # it hardly changes after the second time
         shares = PREVALENCE + np.array([-difference, difference]) / 2
         limits = []

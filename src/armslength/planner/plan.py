@@ -104,45 +104,39 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
             if name in _CHOSEN
             else f"arguments of a plan must be its own or settings of al.Protocol, got {short_repr(name)}; see help(al.plan)"
         )
-    contribution, recipe = (
-        settings.get("contribution"),
-        checked_record(settings.get("record"), settings.get("record_pairs", ())),
-    )
-    of_size = {"distance": distance, "distortion": distortion, "failure_probability": failure_probability}
-    of_size |= {name: settings.get(name) for name in ("radius", "value_range", "changed_entries")}
-    of_size |= {"contribution": None if contribution == VOTES else contribution, "delta": delta or None}
-    of_votes = {"margins": margins, "item_groups": item_groups, "items_per_person": items_per_person}
-    of_votes |= {
-        "item_groups_per_person": item_groups_per_person,
+    recipe = checked_record(settings.get("record"), settings.get("record_pairs", ()))
+    contribution = settings.get("contribution")
+    of_size = {
+        "distance": distance,
+        "contribution": None if contribution == VOTES else contribution,
+        "delta": exact_number("delta", delta) or None,
+        "distortion": distortion,
+        "failure_probability": failure_probability,
+        **{name: settings.get(name) for name in ("radius", "value_range", "changed_entries", "on_grid")},
+    }
+    for_margins = {
+        "margins": margins,
+        "item_groups": item_groups,
         "margin_share": exact_number("margin_share", margin_share) or None,
         "margin_contribution": margin_contribution,
-        "concentration": concentration,
-        "record": recipe,
-        "contribution": contribution if contribution == VOTES else None,
+        "item_groups_per_person": item_groups_per_person,
     }
-    if by is None:
-        is_size = people is None or any(value is not None for value in of_size.values())
-        by = "size" if is_size and all(value is None for value in of_votes.values()) else "shape"
-    votes = one_of("by", by, ("size", "shape")) == "shape"
-    for name, value in (of_size if votes else of_votes).items():
-        if value is not None:
-            asked = (
-                "votes: a plan for votes takes people and items_per_person"
-                if votes
-                else "a plan by size, for counts and arrays"
-            )
-            raise ParameterError(f"{name} must be left out of {asked}, got one")
-    if not votes and beyond_chance is not True:
-        raise ParameterError("beyond_chance must go with a plan for votes, got one by size")
+    of_votes = {
+        **for_margins,
+        "record": recipe,
+        "contribution": None if contribution != VOTES else contribution,
+        "items_per_person": items_per_person,
+        "concentration": concentration,
+        "beyond_chance": None if beyond_chance is True else beyond_chance,
+    }
+    votes = _is_for_votes(by, people, of_size, of_votes)
     input_dim = record_input_dim(recipe, input_dim=input_dim, open_vocabulary=open_vocabulary)
     dimension = None if input_dim is None else checked_input_dim(input_dim)
     if votes:
         settings["contribution"] = VOTES
-    if settings.get("contribution") is not None and dimension is not None and recipe is None:
-        if settings.get("vocabulary") is None:
-            settings["items"] = (
-                "int64"  # a table's items are the numbers of these coordinates, which have no names
-            )
+    is_numbered = dimension is not None and recipe is None and settings.get("vocabulary") is None
+    if is_numbered and settings.get("contribution") is not None:
+        settings["items"] = "int64"  # a table's items are the numbers of these coordinates
     protocol = Protocol(
         SparseJL(input_dim=dimension, sketch_dim=1, seed="plan"), epsilon=epsilon, delta=delta, **settings
     )
@@ -161,13 +155,6 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
     }
     seed = checked_seed(seed)
     if votes:
-        for_margins = {
-            "margins": margins,
-            "item_groups": item_groups,
-            "margin_share": margin_share,
-            "margin_contribution": margin_contribution,
-            "item_groups_per_person": item_groups_per_person,
-        }
         known = people, items_per_person, concentration, for_margins
         return shape_plan(shape_situation(shared, *known, beyond_chance=beyond_chance), seed)
     if people is not None:
@@ -175,3 +162,17 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
     distances = distances_of_interest(distance, people, protocol.contribution, dimension)
     target = checked_target(distortion, failure_probability)
     return size_plan(SizeSituation(**shared, people=people, distances=distances, target=target), seed)
+
+
+def _is_for_votes(by: Any, people: Any, of_size: dict[str, Any], of_votes: dict[str, Any]) -> bool:
+    """Whether it is a plan for votes, as asked for or by what else is given; refuses what the other kind has."""
+    given = {name for name, value in of_size.items() if value is not None}
+    if by is None:
+        has_votes = any(value is not None for value in of_votes.values())
+        by = "shape" if has_votes or (people is not None and not given) else "size"
+    votes = one_of("by", by, ("size", "shape")) == "shape"
+    kind = "votes, which are planned for by people" if votes else "counts and arrays"
+    for name, value in (of_size if votes else of_votes).items():
+        if value is not None:
+            raise ParameterError(f"{name} must be left out of a plan for {kind}, got one")
+    return votes

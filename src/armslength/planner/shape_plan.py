@@ -17,10 +17,10 @@ from armslength.laws import LARGEST_SCALE, DiscreteLaplace
 from armslength.planner.least_people import least_people_of
 from armslength.planner.margin_plan import MarginPlan, margin_plan, points
 from armslength.planner.needs import enough_epsilon, enough_people, offers, rounded_up
-from armslength.planner.plan_page import WIDTH, AnyPlan, explained, number_text, share_table
+from armslength.planner.plan_page import WIDTH, AnyPlan, explained, share_table
 from armslength.planner.predictions import Option, has_upper_end
 from armslength.planner.situation import ITEM_ERROR, LARGEST_COUNT, USUAL_LARGEST, Situation
-from armslength.planner.typical_pair import Mix, TypicalPair, Votes
+from armslength.planner.typical_pair import ITEMS_PER_PERSON, Mix, TypicalPair, Votes, typical_mix
 from armslength.plots import PlanCurves
 from armslength.privacy.exact_numbers import decimal_text
 from armslength.protocol.neighbors import VOTE, check_shares, scalar_laws
@@ -30,14 +30,11 @@ from armslength.transforms.sparse_jl import LARGEST_DEALT, SparseJL
 from armslength.transforms.transform import Transform
 
 SHARES = tuple(map(Fraction, ("0.1", "0.15", "0.2")))  # below, error rates were not measured
-ITEMS_PER_PERSON = 5.0
 _IN_SAMPLE = 50_000  # people of each party whose votes tell how far chance reaches
 _NEARLY_EQUAL = 1.1  # of what is seen: then narrow intervals decide
 _HARDLY_WIDER = 1.05  # of intervals: then the smaller sketch is better
 _NEAR = 8  # times the recommended size, or a share of it: such sizes are printed
 _LEVEL = 0.95
-_ITEMS = 1000  # of an open vocabulary
-_MOST_ITEMS = 100_000  # more of them hardly matter
 _COLUMNS = pa.schema(
     {
         "label": pa.string(),
@@ -56,6 +53,7 @@ class ShapeSituation(Situation):
     people: int  # of a typical party
     smallest: int | None  # people of the smallest party, if parties differ
     largest: int
+    items_per_person: float
     mix: Mix
     beyond_chance: bool
     shares: tuple[Fraction, ...]  # of ε for the number of people, from which the plan chooses
@@ -109,7 +107,7 @@ def shape_situation(
         shared: The fields of `Situation`, without people.
         people: Of each party: a number, or a range (low, high).
         items_per_person: How many different items a person typically has.
-        concentration: How often two votes of a party are for the same item; None for Zipf's law.
+        concentration: How often two votes of a party are for the same item; None for the usual.
         margins: The last arguments of `margin_plan`, about item groups.
         beyond_chance: Whether questions will be about populations.
     """
@@ -117,24 +115,22 @@ def shape_situation(
     if not isinstance(beyond_chance, bool):
         raise ParameterError("beyond_chance must be True or False, got something else")
     smallest, typical, largest = _checked_people(people)
-    if items_per_person is None:
-        record = protocol.record
-        items_per_person = ITEMS_PER_PERSON if record is None else float(record.items_per_row)
-    per_person = max(1.0, number("items_per_person", items_per_person, above=0.0, at_most=float(VOTE)))
-    items = min(input_dim or max(_ITEMS, 2 * math.ceil(per_person)), _MOST_ITEMS)
-    if concentration is None:
-        mix = Mix.zipf(items, per_person)
-    else:
-        share = number("concentration", concentration, above=1e-6, at_most=1.0)
-        if input_dim is None:
-            items = max(items, math.ceil(2 / share))
-        if share * items < 1:
+    if concentration is not None:
+        concentration = number("concentration", concentration, above=1e-6, at_most=1.0)
+    if items_per_person is not None:
+        items_per_person = max(
+            number("items_per_person", items_per_person, above=0.0, at_most=float(VOTE)), 1.0
+        )
+    typical_items = items_per_person or ITEMS_PER_PERSON
+    if protocol.record is not None:
+        if items_per_person is not None:
             raise ParameterError(
-                f"concentration must be at least one over the number of items, got {share:g}"
+                "items_per_person must be left out with a record, whose rows have one item for each column"
             )
-        mix = Mix.of_concentration(share, min(items, _MOST_ITEMS), per_person)
+        typical_items = float(protocol.record.items_per_row)
+    mix = typical_mix(protocol, input_dim, items_per_person, concentration)
     shares = (protocol.total_share,) if protocol.total_share else SHARES
-    of_margins = margin_plan(protocol, typical, shares[0], per_person, **margins)
+    of_margins = margin_plan(protocol, typical, shares[0], typical_items, **margins)
     if of_margins is not None:
         check_shares(shares[0], of_margins.share)
         shares = tuple(share for share in shares if share + of_margins.share < 1)
@@ -143,6 +139,7 @@ def shape_situation(
         people=typical,
         smallest=smallest if smallest < largest else None,
         largest=largest,
+        items_per_person=typical_items,
         mix=mix,
         beyond_chance=beyond_chance,
         shares=shares,
@@ -157,9 +154,7 @@ def _checked_people(people: Any) -> tuple[int, int, int]:
         raise ParameterError(f"people must be a number or a range (low, high), got {short_repr(people)}")
     low, high = (integer("people", end, at_least=1, at_most=LARGEST_COUNT) for end in ends)
     if low > high:
-        raise ParameterError(
-            f"people must be a range (low, high) with low <= high, got {short_repr(people)}"
-        )
+        raise ParameterError(f"people must be a range (low, high) with low <= high, got {short_repr(people)}")
     return low, round(math.sqrt(low * high)), high
 
 
@@ -280,9 +275,9 @@ class ShapePlan(AnyPlan):
         """What is assumed about people, items and profiles, in words."""
         situation, mix = self.situation, self.situation.mix
         text = (
-            f"No data was read. This assumes that a person has about {mix.items_per_person:g} different items, independent of each other, and that two "
-            f"votes of a party, drawn at random, are for the same item in 1 of {number_text(round(1 / mix.concentration, 1))} cases, as under "
-            f"Zipf's law with {mix.items:,} items. Similarity is the cosine of two profiles: 1 for equal ones, 0 for those that share no item."
+            f"No data was read. This assumes that people typically have {plural(round(situation.items_per_person), 'different item')}, independent of each "
+            f"other, and that two votes of a party, drawn at random, are for the same item in 1 of {1 / mix.concentration:,.0f} cases. "
+            "Similarity is the cosine of two profiles: 1 for equal ones, 0 for those that share no item."
         )
         if situation.beyond_chance:
             text += " It is about populations: as if each party's people were an independent random sample of people like them."
@@ -352,8 +347,8 @@ class ShapePlan(AnyPlan):
         if margins is None or seen is None:
             return []
         chance = margins.chance((people, people))
-        hidden = "" if chance is None else f". Chance alone would hide {points(chance)}"
-        text = f"item groups that {points(seen)} more or fewer of the people have, of which about a fifth have one{hidden}"
+        hidden = "" if chance is None else f"; chance alone would hide {points(chance)}"
+        text = f"item groups that {points(seen)} more or fewer of the people have (where about a fifth have one{hidden})"
         return [("", text), ("", self._cost("item groups", margins=None))]
 
     def _cost(self, feature: str, **changes: Any) -> str:

@@ -100,7 +100,9 @@ def distances_of_interest(
     if people is None:
         return _checked_range(distance)
     if not isinstance(contribution, int):
-        raise ParameterError("contribution must go with people by size: how many items may one person contribute?")
+        raise ParameterError(
+            "contribution must go with people by size: how many items may one person contribute?"
+        )
     if input_dim == 1:
         raise ParameterError("input_dim must be at least 2 with people, got 1: two groups share no item")
     # From √(2nC), all items distinct, to √2·nC, all on one item, for two groups of n people with C items each. With

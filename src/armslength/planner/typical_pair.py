@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from armslength.errors import ParameterError
 from armslength.estimates.intervals import METHODS, Level
 from armslength.estimates.pair_noise import Floats
 from armslength.estimates.shape_law import ShapeLaw, ShapeRows, Spread
@@ -21,15 +22,21 @@ OFTEN = 0.9  # a difference is seen if nine of ten such pairs are told apart
 _NODES = np.concatenate(
     [[0.0], np.geomspace(1e-7, 1.0, 400)]
 )  # squared distances, in those of mixes without a common item
+_HALF_ALIKE = int(np.searchsorted(_NODES, 0.5))  # so different profiles are rare
+_EVERY = 15
 _NO_NOISE = VarianceCurve(0.0, 0.0, 0.0)
 _NINE_OF_TEN = 1.2816  # standard deviations
+ITEMS_PER_PERSON = 5.0
+_DIFFERENT = 0.8  # People differ: the mean of 1/t is about (typical t)^-0.8; on four data sets the exponent was 0.73 to 0.82
+_CONCENTRATION = 0.006  # of many items, about that of diagnoses and of movies that people rate
+_ITEMS, _MOST_ITEMS = 1000, 100_000  # of an open vocabulary; and more of them hardly matter
 
 
 @dataclass(frozen=True)
 class Mix:
     """What a plan must know of the votes of a typical party: sums over the shares p of all items. People have t items, chosen independently."""
 
-    items_per_person: float  # t
+    items_per_person: float  # t, so that the mean of 1/t over all people is that
     items: int
     top: float  # the largest share
     concentration: float  # π² = Σp²: how often two votes, drawn at random, are for the same item
@@ -135,16 +142,16 @@ class TypicalPair:
         """The largest cosine of two mixes that are told apart in nine of ten cases; None if there is none."""
         if self.votes is not None and min(self.people) < self.votes.fewest(self.tail):
             return None
-        nothing = np.zeros((1, 1))
         law = self.law(1.0)
-        if law.is_coarse(nothing, self.tail)[0, 0]:
-            return None
         squared = 2 * self.mix.concentration * _NODES[None, :]
-        needed = law.limits(nothing, self.tail)[1][0, 0]
-        spare = self.true_law(law, squared).limits(squared, 1 - OFTEN)[0][0] - needed
+        needed = law.limits(np.zeros((1, 1)), self.tail)[1][0, 0]
+        lowest = self.true_law(law, squared).limits(squared, 1 - OFTEN)[0]
+        spare = lowest[0] - needed
         if not spare[-1] > 0:
             return None
         last = int(np.flatnonzero(spare <= 0)[-1])
+        if self._is_coarse(law, lowest[:, last + 1 : _HALF_ALIKE : _EVERY]):
+            return None
         share = -spare[last] / (spare[last + 1] - spare[last])
         return float(1 - _NODES[last] - share * (_NODES[last + 1] - _NODES[last]))
 
@@ -155,7 +162,9 @@ class TypicalPair:
         laws = [self._law(z, w.scaled(np.array([sign]))) for sign in (1.0, -1.0)]
         norms = [self._law(side, side.nothing()) for side in (z, w)]
         value, none = np.full((1, 1), cosine), np.zeros(0, dtype=np.int64)
-        rule = Likeness(value, laws[0], laws[1], norms[0], norms[1], (none, none), np.zeros(0, dtype=np.bool_))
+        rule = Likeness(
+            value, laws[0], laws[1], norms[0], norms[1], (none, none), np.zeros(0, dtype=np.bool_)
+        )
         with np.errstate(
             invalid="ignore"
         ):  # if nearly all is one item, one of the two arguments says nothing
@@ -185,6 +194,19 @@ class TypicalPair:
         linear = squared * each * sum(1 / people for people in self.people)
         return replace(law, rows=rows, columns=columns, linear=linear, curve=curve)
 
+    def _is_coarse(self, law: ShapeLaw, values: Floats) -> bool:
+        """Whether the number of people, low as it is in one of ten cases, is too coarse for intervals of such estimates."""
+        if self.votes is None:
+            return False
+        deviation = _NINE_OF_TEN * math.sqrt(self.votes.people_variance)
+        rows, columns = (
+            replace(side, total_error=side.total_error / max(1 - deviation / people, 0.1) ** 2)
+            for side, people in zip((law.rows, law.columns), self.people, strict=True)
+        )
+        law = replace(law, rows=rows, columns=columns)
+        ends = np.concatenate([np.zeros((1, 1)), law.lower_ends(values, self.tail)], axis=1)
+        return bool(law.is_coarse(ends, self.tail).any())
+
     @property
     def _collisions(self) -> float:
         """1/k: how often two items share a bin."""
@@ -209,11 +231,11 @@ class TypicalPair:
         inner = cosine * mix.concentration / norm  # chance lies at right angles
         values = np.zeros((1, 2 if votes is None else max(2, votes.transform.sketch_dim)))
         values[0, :2] = math.sqrt(norm) * np.array([inner, math.sqrt(max(0.0, 1 - inner**2))])
-        cumulants, variance = (0.0, 0.0, 0.0), 0.0
+        cumulants, variance = [0.0, 0.0, 0.0], 0.0
         if votes is not None:
             law, unit = votes.law, votes.unit
             noises = (law.cumulants.k2, law.cumulants.k4, law.higher_cumulants[0])
-            cumulants = tuple(unit**power * each for power, each in enumerate(noises, start=1))
+            cumulants = [unit**power * each for power, each in enumerate(noises, start=1)]
             variance = votes.people_variance
         k2, k4, k6 = (np.array([each]) for each in cumulants)
         rows = ShapeRows.of(people * values, total, (k2, k4, k6), np.zeros(1), np.array([variance]))
@@ -251,6 +273,36 @@ class TypicalPair:
         return ShapeLaw.of(rows, columns, curve, None)
 
 
+def typical_mix(
+    protocol: Protocol, input_dim: int | None, items_per_person: float | None, concentration: float | None
+) -> Mix:
+    """The mix of a typical party; what is None is as usual: five items, or those of a record, and the smaller concentration of Zipf's law and 0.006.
+
+    Args:
+        protocol: One with the same record.
+        input_dim: How many items there are; None for an open vocabulary.
+        items_per_person: How many different items a person typically has.
+        concentration: How often two votes of a party are for the same item.
+    """
+    if protocol.record is not None:
+        per_person = float(protocol.record.items_per_row)
+    else:
+        per_person = (items_per_person or ITEMS_PER_PERSON) ** _DIFFERENT
+    items = min(input_dim or max(_ITEMS, 2 * math.ceil(per_person)), _MOST_ITEMS)
+    if concentration is None:
+        usual = Mix.zipf(items, per_person)
+        if usual.concentration <= _CONCENTRATION or items < 1 / _CONCENTRATION:
+            return usual
+        return Mix.of_concentration(_CONCENTRATION, items, per_person)
+    if input_dim is None:
+        items = min(max(items, math.ceil(2 / concentration)), _MOST_ITEMS)
+    if concentration * items < 1:
+        raise ParameterError(
+            f"concentration must be at least one over the number of items, got {concentration:g}"
+        )
+    return Mix.of_concentration(concentration, items, per_person)
+
+
 def _zipf(items: int, cap: float) -> Floats:
     """Shares by Zipf's law, up to the cap."""
     cap = max(cap, 1 / items)
@@ -258,4 +310,5 @@ def _zipf(items: int, cap: float) -> Floats:
     full = np.arange(items)  # so many items are at the cap, and the others share the rest
     scale = (1 - full * cap) / np.cumsum(weights[::-1])[::-1]
     first = int(np.argmax(scale * weights <= cap * (1 + 1e-12)))
-    return np.minimum(scale[first] * weights, cap)
+    shares: Floats = np.minimum(scale[first] * weights, cap)
+    return shares
