@@ -8,8 +8,6 @@ import click
 import armslength as al
 from armslength.cli.exit_codes import NOT_RESOLVABLE
 from armslength.cli.options import (
-    BEYOND_CHANCE,
-    BY,
     EXISTING_FILE,
     FILE,
     FORMAT,
@@ -27,7 +25,8 @@ from armslength.cli.output import as_csv, as_json, echo_notes, is_terminal, para
 from armslength.planner.predictions import smallest_resolved_distance
 from armslength.plots import check_format
 from armslength.privacy.exact_numbers import weakness
-from armslength.protocol.record import check_record_contribution, checked_record, record_input_dim
+from armslength.protocol.protocol import VOTES
+from armslength.protocol.record import checked_record, record_input_dim
 from armslength.randomness.seeds import fresh_seed
 from armslength.sketches.card import guarantee_in_words
 from armslength.sketches.noises import UNKNOWN
@@ -35,30 +34,10 @@ from armslength.sketches.noises import UNKNOWN
 _TRANSFORMS = ("SparseJL", "HadamardJL", "FastJL", "GaussianJL", "SignJL", "Identity")
 
 
-# The options of every protocol.
-_protocol_options = all_of(
+# What every protocol and every plan has.
+_data_options = all_of(
     record_options,
-    option("--input-dim", "How many different items there are.", type=int),
-    flag(
-        "--open-vocabulary",
-        "Items need not be listed beforehand: the default without --input-dim or --record.",
-    ),
-    option("--epsilon", "ε of each release, such as 1 or 0.5.", required=True),
-    option("--delta", "δ; 0 is pure differential privacy.", default="0"),
-    option("--contribution", "How many items of one person count at most; sets the radius.", type=int),
-    option(
-        "--count",
-        "What event tables count: people, once for each group and item, or events.  [default: people]",
-        type=click.Choice(["people", "events"]),
-    ),
-    flag("--one-group", "Count each person in one group only, drawn in secret: then rows share nobody."),
-    option("--radius", "The largest change that one person can cause.  [default: 1]"),
-    RELATION,
-    option("--total-share", "The share of ε for totals, such as 0.1. Needed to compare shapes.", default="0"),
-    option("--resolution", "1 for counts, a power of two, or auto.", default="1"),
-    option("--on-grid/--off-grid", "Whether you promise multiples of the resolution.", default=None),
-    option("--changed-entries", "How many entries one unit can change, for data off the grid.", type=int),
-    option("--value-range", "A public range; values outside it are clamped.", **RANGE),
+    option("--input-dim", "How many different items there are.  [default: an open vocabulary]", type=int),
     option(
         "--vocabulary",
         "A text file with one item name on each line, in order.",
@@ -66,12 +45,7 @@ _protocol_options = all_of(
         callback=lambda _context, _option, file: None if file is None else file.read().splitlines(),
     ),
     choice("--items", ["string", "int64"], "The type of the items of an open vocabulary."),
-    option("--seed", "The public seed.  [default: a new one]"),
-)
-
-
-# Those of item groups, for people who have an item in each.
-_margin_options = all_of(
+    flag("--open-vocabulary", "With --record: items need not be listed beforehand."),
     option(
         "--margins",
         "A public .csv or .parquet file with item (or prefix) and group: count people by item group, too.",
@@ -83,13 +57,23 @@ _margin_options = all_of(
         multiple=True,
         metavar="COLUMN",
     ),
-    option("--margin-share", "The share of ε for margins; 0.2 is usual.", default="0"),
-    option(
-        "--margin-contribution",
-        "How many item groups of a person count in a release.  [default for --margin-column: all]",
-        type=int,
-    ),
+    RELATION,
+    option("--seed", "The public seed.  [default: a new one]"),
 )
+
+_UNIT = 'Who is protected, in words, such as "one patient".'
+_EPSILON = option("--epsilon", "ε of each release, such as 1 or 0.5.", required=True)
+_DELTA = option("--delta", "For counts and arrays: δ; 0 is pure differential privacy.", default="0")
+_RADIUS = option("--radius", "For arrays: the largest change that one person can cause.  [default: 1]")
+
+
+def _people(text: str) -> int | tuple[int, ...]:
+    """A number of people, or (low, high) of low:high."""
+    try:
+        low, *high = map(int, text.replace(",", "").split(":", 1))
+    except ValueError:
+        raise click.BadParameter(f"must be a number of people or low:high, got {text!r}") from None
+    return (low, *high) if high else low
 
 
 def _complete(options: dict[str, Any]) -> None:
@@ -103,55 +87,47 @@ def _complete(options: dict[str, Any]) -> None:
 @click.command(
     epilog="""\b
 Examples:
-  armslength plan --by shape --beyond-chance --parties 9 --people 3000 --contribution 5 --epsilon 1
-  armslength plan --by shape --people 3000 --contribution 5 --epsilon 1 --one-group --item-groups 20
+  armslength plan --people 3000 --parties 9 --epsilon 1 --items-per-person 7
+  armslength plan --people 60:42000 --parties 9 --epsilon 1 --item-groups 20
+  armslength plan --people 2000 --epsilon 1 --unit "one patient" -o protocol.json
+  armslength plan --record age:18,40,65,80 --record sex=F,M --pair age,sex --epsilon 1 --people 2000
+  armslength plan --people 20000 --epsilon 1 --explain 300
   armslength plan --input-dim 70000 --epsilon 1 --people 500 --contribution 1
-  armslength plan --epsilon 1 --people 2000 --contribution 3 --unit "one patient" -o protocol.json
-  armslength plan --record age:18,40,65,80 --record sex=F,M --pair age,sex --epsilon 1 --people 500 --by shape
-  armslength plan --by shape --people 20000 --contribution 3 --epsilon 1 --explain 300
   armslength plan --input-dim 5000 --epsilon 2 --distance 300 --distortion 0.2 --failure-probability 0.05
 
-Exit code 3: the distances cannot be resolved; the last line says what would be needed.
+Exit code 3: nothing would be seen; the last line says what would be needed.
 """
 )
-@_protocol_options
-@_margin_options
-@option("--item-groups", "Instead of --margins: how many item groups there will be, with (other).", type=int)
-@option("--unit", 'The unit of protection in words, such as "one patient".', default="")
-@BY
-@BEYOND_CHANCE
-@option("--distance", "How far apart the groups are, or low:high, in data units.", **RANGE)
-@option("--people", "Instead of --distance: how many people a group has.", type=int)
+@option("--people", "How many people a party has, or low:high.", type=_people, metavar="LOW[:HIGH]")
 @option("--parties", "How many parties are compared, all pairs together.", type=int)
-@option(
-    "--concentration",
-    "By shape: how often two records of a party are of one item.  [default: by Zipf's law]",
-    type=float,
-)
+@_EPSILON
+@option("--unit", _UNIT, default="")
+@option("--items-per-person", "How many different items a person typically has.  [default: 5]", type=float)
+@_data_options
+@option("--item-groups", "Instead of --margins: how many item groups there will be, with (other).", type=int)
+@option("--item-groups-per-person", "In how many item groups a person typically has items.", type=float)
 @option("--explain", "How many items `armslength explain --items` will be asked about.", type=int)
 @option(
     "--max-sketch-dim", "The largest sketch to recommend.  [default: 4096, or what --explain takes]", type=int
 )
+@option("--contribution", "For counts: how many events of a person count at most.", type=int)
+@option("--distance", "For counts and arrays: how far apart groups are, in data units.", **RANGE)
+@_RADIUS
+@_DELTA
 @option("--distortion", "α: the error may be at most α times the squared distance …", type=float)
 @option("--failure-probability", "… except with probability β, over all pairs.", type=float)
-@option("--pairs", "Instead of --parties: how many pairs are to hold together.  [default: 1]", type=int)
 @option("--plot", "Draw what is predicted against size and ε, to .svg or .png.", type=FILE)
 @OVERWRITE
 @option("-o --output", "Write the recommended protocol here.", type=FILE)
 @FORMAT
 def plan(plot: str | None, output: str | None, overwrite: bool, output_format: str, **options: Any) -> None:
-    """Choose the settings before any privacy is spent: predicts how accurate they are, and whether it can work.
+    """Choose the settings before any privacy is spent: says what you will see, and whether it can work.
 
-    Give the size of the data (--input-dim or --record; neither if items are not listed), the privacy (--epsilon), and how far apart the groups are
-    (--distance, or --people with --contribution). Transforms and noises, each at its best size, are ranked by exact error.
-    The best is recommended, and written as a protocol with -o.
+    Say how many people the parties have, how many parties there are, and ε. Every person will have one vote, split over all their
+    items. The plan says which differences you will see, what chance and noise hide, how small a party may be, and what would show
+    more. It chooses the size of the sketch and the shares of ε. -o writes what is recommended as a protocol.
 
-    With --by shape the plan is about mixes: it says which differences will be seen, what chance and noise hide, and what would
-    show more. It chooses the size of the sketch and the share of ε for totals. With --margins or --item-groups it also says which
-    differences in the prevalence of item groups will be seen, and chooses the share of ε for them and how many of each person count.
-
-    With --explain N the sketch can also tell which of N listed items differ (armslength explain --items). That takes 20 numbers for each
-    item, three entries of each item (sparsity 3), or no projection; the plan says what it costs for distances.
+    For counts and arrays, say --contribution or --distance: then transforms and noises are ranked by the exact error of distances.
     """
     _complete(options)
     check_new_file(output, overwrite=overwrite)
@@ -159,7 +135,7 @@ def plan(plot: str | None, output: str | None, overwrite: bool, output_format: s
         raise click.UsageError(
             "-o must go with --margins, which lists the item groups, and not with --item-groups"
         )
-    is_for_events = options["contribution"] is not None or options["record"] is not None
+    is_for_events = options["people"] is not None or options["contribution"] is not None
     if output is not None and is_for_events and not options["unit"]:
         raise click.UsageError(
             '-o must go with --unit, which says who is protected, such as --unit "one patient"'
@@ -178,18 +154,26 @@ def plan(plot: str | None, output: str | None, overwrite: bool, output_format: s
         result.protocol.save(output)
         echo_notes(f"the recommended protocol was written to {output}")
         if not is_for_events:
-            echo_notes(
-                "it has no contribution, so it is for matrices; for an event table, say --contribution and --unit"
-            )
+            echo_notes("this protocol is for arrays; for an event table, say --people and --unit")
     if result.refusal:
         echo_notes(result.refusal)
         click.get_current_context().exit(NOT_RESOLVABLE)
 
 
+def _contribution(text: str) -> str | int:
+    """A vote, or a number of events."""
+    if text == VOTES:
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise click.BadParameter(f"must be {VOTES} or a number, got {text!r}") from None
+
+
 def _plan_document(result: "al.Plan | al.ShapePlan") -> dict[str, Any]:
     rows = result.to_arrow().to_pylist()
     margins = result.situation.margins if isinstance(result, al.ShapePlan) else None
-    is_complete = result.resolvable and (margins is None or margins.fields is not None)
+    is_complete = result.resolvable and (margins is None or margins.margins is not None)
     document: dict[str, Any] = {
         "resolvable": result.resolvable,
         "refusal": result.refusal,
@@ -208,21 +192,31 @@ def _plan_document(result: "al.Plan | al.ShapePlan") -> dict[str, Any]:
             "reasons": result.reasons,
         }
     else:
+        situation = result.situation
         document |= {
+            "people": {
+                "typical": situation.people,
+                "smallest": situation.smallest or situation.people,
+                "least": result.least_people,
+            },
             "seen": result.seen,
+            "seen_of_smallest": result.seen_of_smallest,
             "hidden_by_chance": result.chance,
-            "beyond_chance": result.situation.beyond_chance,
+            "beyond_chance": situation.beyond_chance,
+            "shares": {
+                "sketch": float(1 - situation.margin_share - result.recommended.total_share),
+                "margins": float(situation.margin_share),
+                "total": float(result.recommended.total_share),
+            },
             "assumption": result.assumption,
         }
-    if margins is not None:
-        document["margins"] = {
-            "item_groups": margins.item_groups,
-            "share": float(margins.recommended.share),
-            "contribution": margins.recommended.contribution,
-            "seen": margins.recommended.seen,
-            "hidden_by_chance": margins.chance,
-            "seen_with_one_group": margins.alone,
-        }
+        if margins is not None:
+            document["margins"] = {
+                "item_groups": margins.item_groups,
+                "contribution": margins.contribution,
+                "seen": result.margins_seen,
+                "hidden_by_chance": margins.chance((situation.people, situation.people)),
+            }
     return document
 
 
@@ -238,19 +232,21 @@ def protocol() -> None:
 @protocol.command(
     epilog="""\b
 Examples:
-  armslength protocol new --epsilon 1 --contribution 20 --unit "one patient" --sketch-dim 512 \\
-             --seed trial-2026 --total-share 0.1 -o protocol.json    sizes and shapes can be compared
+  armslength protocol new --epsilon 1 --contribution vote --unit "one patient" --sketch-dim 512 \\
+             --seed trial-2026 --total-share 0.1 -o protocol.json    one vote of each person
+  armslength protocol new --epsilon 1 --contribution 20 --unit "one shop" --sketch-dim 512 -o protocol.json    amounts
   armslength protocol new --epsilon 1 --delta 1e-6 --radius 1 --unit "one visit" --transform HadamardJL \\
              --input-dim 70000 --sketch-dim 256 -o protocol.json
   armslength protocol new --record age:18,40,65,80 --record sex --record admitted:month --pair age,sex \\
              --epsilon 1 --unit "one patient" --sketch-dim 256 --total-share 0.1 -o protocol.json    one row per person
-  armslength protocol new --epsilon 1 --contribution 20 --one-group --unit "one patient" --sketch-dim 512 \\
-             --margins chapters.csv --margin-share 0.2 --margin-contribution 3 -o protocol.json    what differs, too
+  armslength protocol new --epsilon 1 --contribution vote --unit "one patient" --sketch-dim 512 --total-share 0.1 \\
+             --margins chapters.csv --margin-share 0.3 --margin-contribution 10 -o protocol.json    what differs, too
   armslength protocol new --record age:18,40,65,80 --record sex=F,M --margin-column age --margin-column sex \\
-             --margin-share 0.2 --epsilon 1 --unit "one patient" --sketch-dim 256 -o protocol.json
+             --margin-share 0.3 --total-share 0.1 --epsilon 1 --unit "one patient" --sketch-dim 256 -o protocol.json
 
-With --record, a table has one row for each person, and its columns become items: numbers by public edges, categories as they are or as
-listed, dates by period, missing as a value of its own. The contribution is then the number of columns and pairs.
+With --contribution vote, every person has one vote, split evenly over all their different items. --record implies it: a table has one row for
+each person, and its columns become items: numbers by public edges, categories as they are or as listed, dates by period, missing
+as a value of its own.
 With --margins, a release also tells how many people of each group have an item in each item group, such as a chapter of diagnoses:
 `armslength explain` then says in what two groups differ. The file is public. A release needs it again, unless it lists prefixes.
 `armslength plan` finds the best settings for the distances that you expect, and writes the same kind of file.
@@ -266,8 +262,28 @@ With --margins, a release also tells how many people of each group have an item 
     "SparseJL: balanced is a little more accurate, and needs --input-dim.",
 )
 @choice("--noise", ["auto", "laplace", "gaussian"], "auto: the law of the smaller exact variance.")
-@_margin_options
-@_protocol_options
+@_EPSILON
+@_DELTA
+@option(
+    "--contribution",
+    "vote: one vote of each person. C: for amounts, how many events of a person count at most.",
+    type=_contribution,
+    metavar="vote|C",
+)
+@_RADIUS
+@option("--total-share", "The share of ε for totals, which mixes need; 0.1 is usual.", default="0")
+@option("--spread-sample", "With votes: the share of people who tell how far chance reaches.", default="1")
+@option("--margin-share", "The share of ε for margins; 0.3 is usual.", default="0")
+@option(
+    "--margin-contribution",
+    "How many item groups of a person count in full.  [default for --margin-column: all]",
+    type=int,
+)
+@option("--resolution", "For arrays: 1 for counts, a power of two, or auto.", default="1")
+@option("--on-grid/--off-grid", "Whether you promise multiples of the resolution.", default=None)
+@option("--changed-entries", "How many entries one unit can change, for data off the grid.", type=int)
+@option("--value-range", "A public range; values outside it are clamped.", **RANGE)
+@_data_options
 @OVERWRITE
 @option("-o --output", "Where to write it.", required=True, type=FILE)
 def new(unit: str | None, transform: str, overwrite: bool, output: str, **options: Any) -> None:
@@ -278,8 +294,6 @@ def new(unit: str | None, transform: str, overwrite: bool, output: str, **option
     options["input_dim"] = record_input_dim(
         recipe, **{name: options.pop(name) for name in ("input_dim", "open_vocabulary")}
     )
-    if recipe is not None:
-        check_record_contribution(recipe, options["contribution"])
     if not unit:
         if not is_terminal(sys.stdin):
             raise click.UsageError('--unit must say who is protected, such as --unit "one patient"')

@@ -1,112 +1,95 @@
-"""What margins will show, before there is any data: differences in prevalence, by share of ε and by how many item groups of a person count."""
+"""What margins will show, before there is any data: differences in prevalence, by the share of ε for them."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from armslength.checks import integer
-from armslength.errors import ParameterError, plural
-from armslength.estimates.prevalence import Prevalence, difference_limits
-from armslength.laws import DiscreteLaplace, Law
+from armslength.checks import integer, number
+from armslength.errors import ParameterError
+from armslength.estimates.prevalence import Noise, Prevalence, difference_limits
+from armslength.laws import DiscreteLaplace
 from armslength.planner.needs import enough_epsilon, enough_people, offers
-from armslength.planner.plan_page import share_table
-from armslength.privacy.calibration import laplace_scale
 from armslength.privacy.exact_numbers import exact_number
 from armslength.protocol.margins import Margins, checked_margin_bounds, checked_margins
-from armslength.protocol.neighbors import margin_sensitivity
+from armslength.protocol.neighbors import VOTE, margin_law, margin_sensitivity, scalar_laws
 from armslength.protocol.protocol import Protocol
 
-SHARES = tuple(map(Fraction, ("0.1", "0.15", "0.2", "0.25", "0.3")))
+SHARES = tuple(map(Fraction, ("0.1", "0.2", "0.3")))
 PREVALENCE = 0.2  # of the item groups that a plan speaks of, on average over both parties
 WANTED = 0.1  # the difference in prevalence for which a plan says what is needed
-_BOUNDS = (1, 2, 3, 5, 10, 20, 50)
 _LEVEL = 0.95
 _NINE_OF_TEN = 1.2816  # standard deviations
 _HARDLY_MORE = 1.25  # of the difference that is seen: then a smaller share is better
-_LITTLE_MORE = 1.5  # of the same: then it is better to count more item groups of a person
+_ROOM = Fraction(3, 2)  # times the typical item groups of a person: nearly everybody counts in full
 _MOST = 10_000
-NO_NOISE = DiscreteLaplace(0.5)  # next to none: half a person
-
-
-@dataclass(frozen=True)
-class MarginSetting:
-    """One share of ε and one bound, and what they show."""
-
-    share: Fraction
-    contribution: int
-    seen: float | None  # the smallest difference in prevalence that is seen in nine of ten cases
+NO_NOISE: tuple[Noise, ...] = ((DiscreteLaplace(0.5), 1),)  # next to none: half a grid unit
 
 
 @dataclass(frozen=True)
 class MarginPlan:
-    """What margins will show of two parties.
+    """What margins will show of two typical parties.
 
     Attributes:
         item_groups: How many there are, with (other).
-        settings: All shares and bounds that were asked for.
-        recommended: The smallest share that sees nearly as much as the largest, with the largest bound that costs little.
-        chance: What would be seen without any noise.
-        alone: What would be seen if each person counted in one group only; None if that is so, or if nothing would be.
-        needs: What would show 10 points, where nothing is seen.
-        fields: The arguments of the protocol, without those that are recommended; None where the item groups are not listed.
+        contribution: How many item groups of a person count in full.
+        per_person: How many a person typically has.
+        shares: The shares of ε that the plan chooses from.
+        share: The smallest that shows nearly as much as the largest.
+        relation: That of the protocol.
+        margins: The item groups; None where only their number is known.
     """
 
     item_groups: int
-    settings: tuple[MarginSetting, ...]
-    recommended: MarginSetting
-    chance: float | None
-    alone: float | None
-    needs: str
-    fields: dict[str, Any] | None
+    contribution: int
+    per_person: float
+    shares: tuple[Fraction, ...]
+    share: Fraction
+    relation: str
+    margins: Margins | None
 
     @property
     def protocol_fields(self) -> dict[str, Any]:
         """The arguments of the protocol."""
-        if self.fields is None:
+        if self.margins is None:
             raise ParameterError(
                 "margins must list the item groups for a protocol, got their number alone; give the list, or leave out item_groups"
             )
-        best = self.recommended
-        return {**self.fields, "margin_share": best.share, "margin_contribution": best.contribution}
+        shared = {"margins": self.margins, "margin_share": self.share}
+        return {**shared, "margin_contribution": self.contribution}
+
+    def seen(
+        self, people: tuple[int, int], epsilon: Fraction, total_share: Fraction, share: Fraction | None = None
+    ) -> float | None:
+        """The smallest difference in prevalence that is seen in nine of ten cases; None above 40 points."""
+        sensitivity = margin_sensitivity(self.contribution, self.item_groups, self.relation)
+        law = margin_law(sensitivity, epsilon * (self.share if share is None else share))
+        scalars = tuple((each, 1) for each in scalar_laws(epsilon * total_share, self.relation))
+        return seen_from(people, ((law, 1),), scalars, self._tail)
+
+    def chance(self, people: tuple[int, int]) -> float | None:
+        """What would be seen without any noise."""
+        return seen_from(people, NO_NOISE, NO_NOISE, self._tail)
+
+    def needs(self, people: int, epsilon: Fraction, total_share: Fraction) -> str:
+        """What would show 10 points, each with everything else unchanged."""
+
+        def is_seen(people: int = people, epsilon: Fraction = epsilon) -> bool:
+            return (self.seen((people, people), epsilon, total_share) or math.inf) <= WANTED
+
+        texts = offers(enough_epsilon(epsilon, is_seen), enough_people(people, is_seen))
+        return " or ".join(texts) or "more than any ε up to 1000"
 
     @property
-    def text(self) -> str:
-        """What is seen, in words."""
-        best = self.recommended
-        if best.seen is None:
-            return f"no differences of item groups below 40 points: noise hides them. To see 10 points takes {self.needs}"
-        hidden = "" if self.chance is None else f" Chance alone would hide {points(self.chance)}."
-        alone = ""
-        if self.alone is not None and self.alone <= 0.9 * best.seen:
-            alone = f" With --one-group: {points(self.alone)}."
-        return (
-            f"those that {points(best.seen)} more or fewer of the people have, in 9 of 10 cases, where a fifth have them on average "
-            f"(beyond chance, 95 % for all {self.item_groups:,} item groups of a pair together).{hidden}{alone}"
-        )
+    def _tail(self) -> float:
+        return margin_tail(self.item_groups)
 
-    @property
-    def setting_text(self) -> str:
-        """The recommended share and bound."""
-        share, groups = 100 * float(self.recommended.share), plural(self.recommended.contribution, "group")
-        return f"{share:g} % of ε to count people by item group, at most {groups} of each person"
 
-    def table(self) -> list[str]:
-        """What is seen, by bound and share."""
-        cells = []
-        for setting in self.settings:
-            text = "-" if setting.seen is None else f"{100 * setting.seen:.2g}"
-            cells.append((str(setting.contribution), setting.share, text, setting is self.recommended))
-        return share_table(
-            "Points of difference in prevalence that are seen, by how many item groups of a person count and share of ε for margins "
-            "(-: above 40):",
-            "item groups of a person",
-            cells,
-        )
+def margin_tail(item_groups: int) -> float:
+    """Of each end of an interval at 95 percent, for all item groups of a pair together."""
+    return (1 - _LEVEL) / 2 / item_groups
 
 
 def points(difference: float) -> str:
@@ -115,30 +98,37 @@ def points(difference: float) -> str:
     return f"{text} point{'s' * (text != '1')}"
 
 
-def margin_plan(
+def margin_plan(  # noqa: PLR0913  # the settings of margins, and what they depend on
     protocol: Protocol,
     people: int,
+    total_share: Fraction,
+    items_per_person: float,
+    *,
     margins: Any,
     item_groups: Any,
     margin_share: Any,
     margin_contribution: Any,
+    item_groups_per_person: Any,
 ) -> MarginPlan | None:
     """The plan for item groups that are listed, or for that many; None where there are none.
-
-    It takes margins to have Laplace noise; where the protocol finds that Gaussian noise is less, they show more.
 
     Args:
         protocol: A small one with the same neighbors, without margins.
         people: How many each party has.
+        total_share: The share of ε for the number of people.
+        items_per_person: How many items a person typically has.
         margins: The item groups, as for a protocol.
         item_groups: How many there are, where they are not listed.
-        margin_share: 0: chosen here.
-        margin_contribution: None: chosen here, except for a record.
+        margin_share: None: chosen here.
+        margin_contribution: None: one and a half times as many as a person typically has; all of a record.
+        item_groups_per_person: How many a person typically has; None: as many as if items were spread evenly over the item groups.
     """
-    share = exact_number("margin_share", margin_share)
+    share = exact_number("margin_share", margin_share or 0)
     named = checked_margins(margins, protocol.record)
     if named is None and item_groups is None:
-        checked_margin_bounds(None, share, margin_contribution, None, None, "")
+        checked_margin_bounds(None, share, margin_contribution, "")
+        if item_groups_per_person is not None:
+            raise ParameterError("item_groups_per_person must go with margins or item_groups, got neither")
         return None
     if not 0 <= share < 1:
         raise ParameterError(f"margin_share must be at least 0 and below 1, got {float(share):g}")
@@ -147,83 +137,59 @@ def margin_plan(
             "margins or item_groups must be given, got both; give --margins or --item-groups, not both"
         )
     count = integer("item_groups", len(named.names) if named else item_groups, at_least=2, at_most=_MOST)
-    bounds = _bounds(protocol, named, count, margin_contribution)
-    tail = (1 - _LEVEL) / 2 / count
-
-    def seen(
-        share: Fraction,
-        bound: int,
-        *,
-        people: int = people,
-        epsilon: Fraction = protocol.epsilon,
-        one_group: bool = protocol.one_group,
-    ) -> float | None:
-        limits = bound, protocol.contribution or 1, protocol.resolution, protocol.relation
-        sensitivity = margin_sensitivity(*limits, one_group=one_group)
-        return seen_from(people, DiscreteLaplace(laplace_scale(sensitivity, epsilon * share)), tail)
-
+    if item_groups_per_person is not None:
+        typical = min(number("item_groups_per_person", item_groups_per_person, above=0, at_most=_MOST), count)
+    elif named is not None and named.rule == "record":
+        typical = float(len(named.columns))
+    else:
+        typical = count * (1 - (1 - 1 / count) ** items_per_person)
+    if margin_contribution is not None:
+        bound = integer("margin_contribution", margin_contribution, at_least=1, at_most=count)
+    elif named is not None and named.rule == "record":
+        bound = len(named.columns)
+    else:
+        bound = min(count, math.ceil(_ROOM * Fraction(f"{typical:.6g}")))
     shares = (share,) if share else SHARES
-    settings = {
-        (bound, share): MarginSetting(share, bound, seen(share, bound))
-        for bound in bounds
-        for share in shares
-    }
-    enough = _LITTLE_MORE * min(_gap(settings[bound, shares[-1]]) for bound in bounds)
-    bound = max(bound for bound in bounds if _gap(settings[bound, shares[-1]]) <= enough)
-    enough = _HARDLY_MORE * _gap(settings[bound, shares[-1]])
-    best = next(settings[bound, share] for share in shares if _gap(settings[bound, share]) <= enough)
-    alone = None if protocol.one_group else seen(best.share, best.contribution, one_group=True)
-    needs = "" if best.seen is not None else _needs(protocol, people, partial(seen, shares[-1], bounds[0]))
-    fields = None if named is None else {"margins": named}
-    chance = seen_from(people, NO_NOISE, tail)
-    return MarginPlan(count, tuple(settings.values()), best, chance, alone, needs, fields)
+    plan = MarginPlan(count, bound, typical, shares, shares[-1], protocol.relation, named)
+
+    def seen(share: Fraction) -> float:
+        return plan.seen((people, people), protocol.epsilon, total_share, share) or math.inf
+
+    enough = _HARDLY_MORE * seen(shares[-1])
+    return replace(plan, share=next(share for share in shares if seen(share) <= enough))
 
 
-def _needs(protocol: Protocol, people: int, seen: Callable[..., float | None]) -> str:
-    """What would show 10 points, each with everything else unchanged; of a protocol for several groups, also with one group."""
-
-    def needed(**changes: Any) -> str:
-        def is_seen(**others: Any) -> bool:
-            return (seen(**changes, **others) or math.inf) <= WANTED
-
-        texts = offers(enough_epsilon(protocol.epsilon, is_seen), enough_people(people, is_seen))
-        return " or ".join(texts) or "more than any ε up to 1000"
-
-    if protocol.one_group:
-        return needed()
-    row = " (where people have one row each, it costs nothing)" if protocol.record is not None else ""
-    return f"{needed()}; with --one-group{row} {needed(one_group=True)}"
-
-
-def _bounds(protocol: Protocol, margins: Margins | None, count: int, bound: Any) -> list[int]:
-    """How many item groups of a person may count: as asked for, as the record says, or several numbers."""
-    contribution = protocol.contribution or 1
-    if bound is not None:
-        return [integer("margin_contribution", bound, at_least=1, at_most=contribution)]
-    if margins is not None and margins.rule == "record":
-        return [min(len(margins.columns), contribution)]
-    largest = min(contribution, count)
-    return sorted({bound for bound in _BOUNDS if bound < largest} | {min(largest, 2 * _BOUNDS[-1])})
-
-
-def _gap(setting: MarginSetting) -> float:
-    return math.inf if setting.seen is None else setting.seen
-
-
-def seen_from(people: int, law: Law, tail: float) -> float | None:
+def seen_from(
+    people: tuple[int, int], margins: tuple[Noise, ...], scalars: tuple[Noise, ...], tail: float
+) -> float | None:
     """The difference in prevalence whose interval is above 0 in nine of ten cases, for two parties of so many people; None above 40 points.
 
-    Its lower end is a half-width below the estimate, which is itself low by 1.28 standard deviations in one of ten cases.
+    Its lower end is a half-width below the estimate, which is itself low by 1.28 standard deviations in one of ten cases. Nobody has more
+    item groups than count in full, as nearly nobody has.
+
+    Args:
+        people: Of the two parties.
+        margins: The noises of a count.
+        scalars: The noises of the number of people.
+        tail: Of each end of an interval.
     """
     difference = 0.0
+    sizes = np.array(people, dtype=np.float64)
+    of_count, of_people = (
+        sum(often * law.second_moment for law, often in noises) / VOTE**2 for noises in (margins, scalars)
+    )
     for _ in range(3):  # it hardly changes after the second time
         shares = PREVALENCE + np.array([-difference, difference]) / 2
-        party = Prevalence(people * shares, float(people), ((law, 1),))
-        value, lower, upper = party.limits(tail)
-        a, b = ((value[[side]], lower[[side]], upper[[side]]) for side in (0, 1))
-        noise = law.second_moment / people**2 * (1 + shares**2)
-        variance = float((shares * (1 - shares) / people + noise).sum())
-        estimate, low, _ = difference_limits(a, b)
+        limits = []
+        for size, share in zip(sizes, shares, strict=True):
+            party = Prevalence(np.array([size * share]), 0.0, float(size), margins, scalars)
+            if not party.has_people(tail):
+                return None
+            limits.append(party.limits(tail))
+        # of the end that is the estimate's: the undercount, whose noise is a quarter of that of a count, is in one of them
+        noise = of_count * np.array([1 + 1 / 16, 1]) + of_people * shares**2
+        variance = float((shares * (1 - shares) / sizes + noise / sizes**2).sum())
+        estimate, low, _ = difference_limits(*limits)
         difference = float((estimate - low)[0]) + _NINE_OF_TEN * math.sqrt(variance)
         if not difference <= 2 * PREVALENCE:
             return None

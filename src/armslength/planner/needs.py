@@ -43,7 +43,7 @@ def needs_of(situation: SizeSituation, every_option: Sequence[Option]) -> Needs:
     distance = smallest(low, LARGEST_DISTANCE, lambda value: resolves(distances=Distances(value, value)))
     people = None
     if situation.people is not None and distance is not None:
-        people = people_for(distance, situation.protocol.contribution or 1, situation.input_dim)
+        people = people_for(distance, int(situation.protocol.contribution or 1), situation.input_dim)
     return Needs(
         epsilon=enough_epsilon(situation.epsilon, resolves),
         distance=None if distance is None else float(rounded_up(distance, 3)),

@@ -16,8 +16,8 @@ from armslength.planner.situation import (
 )
 from armslength.planner.size_plan import Plan, size_plan
 from armslength.privacy.exact_numbers import exact_number
-from armslength.protocol.protocol import Protocol, check_settings_for_tables
-from armslength.protocol.record import check_record_contribution, checked_record, record_input_dim
+from armslength.protocol.protocol import VOTES, Protocol, check_settings_for_tables
+from armslength.protocol.record import checked_record, record_input_dim
 from armslength.randomness.seeds import checked_seed
 from armslength.transforms.sparse_jl import SparseJL
 from armslength.transforms.transform import checked_input_dim
@@ -27,68 +27,76 @@ _SETTINGS = frozenset(signature(Protocol).parameters) - _CHOSEN
 
 
 @overload
-def plan(input_dim: int | None = None, *, by: Literal["size"] = "size", **options: Any) -> Plan: ...
+def plan(input_dim: int | None = None, *, by: Literal["size"], **options: Any) -> Plan: ...
 
 
 @overload
 def plan(input_dim: int | None = None, *, by: Literal["shape"], **options: Any) -> ShapePlan: ...
 
 
+@overload
+def plan(input_dim: int | None = None, *, by: None = None, **options: Any) -> Any: ...
+
+
 def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing that may be known; the types above name one
     input_dim: int | None = None,
     *,
     epsilon: Any,
-    delta: Any = 0,
-    distance: Any = None,
-    people: int | None = None,
-    margins: Any = None,
-    item_groups: int | None = None,
-    margin_share: Any = 0,
-    margin_contribution: int | None = None,
-    max_sketch_dim: int | None = None,
-    distortion: float | None = None,
-    failure_probability: float | None = None,
+    people: Any = None,
     parties: int | None = None,
     pairs: int | None = None,
-    by: str = "size",
-    beyond_chance: bool = False,
+    items_per_person: float | None = None,
+    margins: Any = None,
+    item_groups: int | None = None,
+    item_groups_per_person: float | None = None,
+    margin_share: Any = 0,
+    margin_contribution: int | None = None,
     concentration: float | None = None,
     explain: int | None = None,
+    max_sketch_dim: int | None = None,
+    by: str | None = None,
+    beyond_chance: bool = True,
     open_vocabulary: bool = False,
     seed: str | None = None,
+    delta: Any = 0,
+    distance: Any = None,
+    distortion: float | None = None,
+    failure_probability: float | None = None,
     **settings: Any,
 ) -> Plan | ShapePlan:
-    """The best settings for these distances, by exact error. It needs no data and spends no privacy.
+    """The best settings before any data is seen, and what they will show. It needs no data and spends no privacy.
 
-    The relative error is largest at the smallest distance (V(D)/D² = a + b/D + c/D² falls), so the plan minimizes it there.
+    For event tables and records, in which every person has one vote, pass `people`: the result is a `ShapePlan`. For counts and arrays, pass
+    `distance`, or `people` with a `contribution`: the result is a `Plan`, by the exact error of squared distances.
     Reference: docs/planning.md.
 
     Args:
         input_dim: How many coordinates; None for an open vocabulary, or for the items of a record that lists all categories.
         epsilon: ε of each release.
-        delta: δ; 0 for pure DP alone.
-        distance: The distances of interest, a number or (low, high), in data units.
-        people: How many people a group has, instead of distance; needs `contribution`.
-        margins: With by="shape": public groups of items, as for the protocol.
-        item_groups: Instead: how many there will be, with (other), where they are not listed yet. Then there is no protocol.
-        margin_share: The share of ε for margins; 0 lets the plan choose it.
-        margin_contribution: How many item groups of one person count; None lets the plan choose it.
-        max_sketch_dim: The largest sketch to recommend; None for 4096, or as many numbers as `explain` takes, up to 65,536.
-        distortion: α of a Johnson-Lindenstrauss target |estimate − D| ≤ α·D for the squared distance D.
-        failure_probability: β, how often that may fail, over all pairs.
+        people: How many people a party has: a number, or for votes a range (low, high).
         parties: How many parties are compared, all pairs together.
         pairs: How many pairs must hold together, instead of parties; 1 if neither is given.
-        by: "size" for distances of counts, "shape" for those of mixes: then the result is a `ShapePlan`, from `people` and
-            `contribution`, and total_share=0 lets the plan choose the share.
-        beyond_chance: With by="shape": whether questions will be about the populations behind the people counted.
-        concentration: With by="shape": how often two records of a party, drawn at random, are of the same item. None assumes
-            Zipf's law over `input_dim` items, or over 1,000 items of an open vocabulary.
+        items_per_person: How many different items a person typically has; a guess is enough. None takes 5, or those of the record.
+        margins: Public groups of items, as for the protocol.
+        item_groups: How many there will be, with (other), where they are not listed yet. Then there is no protocol.
+        item_groups_per_person: In how many item groups a person typically has items. None assumes that items are spread evenly over them.
+        margin_share: The share of ε for margins; 0 lets the plan choose it.
+        margin_contribution: How many item groups of one person count in full; None takes one and a half times the typical number.
+        concentration: How often two votes of a party, drawn at random, are for the same item. None assumes Zipf's law over `input_dim`
+            items, or over 1,000 items of an open vocabulary.
         explain: How many listed items `al.explain_items` will be asked about: the sketch is made for that, and the plan says what it
-            costs for distances.
+            costs.
+        max_sketch_dim: The largest sketch to recommend; None for 4096, or as many numbers as `explain` takes, up to 65,536.
+        by: "shape" for mixes, which votes are about, or "size" for distances of counts and arrays. None: by what else is given.
+        beyond_chance: For votes: whether questions will be about the populations behind the people counted.
         open_vocabulary: Whether the vocabulary is open although a record lists all categories.
         seed: The public seed of the protocol; None makes a new one.
-        settings: What else the protocol has, as for `al.Protocol`: contribution, or radius, relation and resolution; count, one_group, unit, items, vocabulary,
-            record, record_pairs, total_share, on_grid, changed_entries, value_range.
+        delta: δ; 0 for pure DP alone. Votes are always pure.
+        distance: By size: the distances of interest, a number or (low, high), in data units.
+        distortion: By size: α of a Johnson-Lindenstrauss target |estimate − D| ≤ α·D for the squared distance D.
+        failure_probability: β, how often that may fail, over all pairs.
+        settings: What else the protocol has, as for `al.Protocol`: relation, unit, items, vocabulary, record, record_pairs, total_share; by size
+            also contribution, or radius, resolution, on_grid, changed_entries and value_range.
     """
     for name in settings.keys() - _SETTINGS:
         raise ParameterError(
@@ -97,52 +105,74 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
             else f"arguments of a plan must be its own or settings of al.Protocol, got {short_repr(name)}; see help(al.plan)"
         )
     recipe = checked_record(settings.get("record"), settings.get("record_pairs", ()))
+    contribution = settings.get("contribution")
+    of_size = {
+        "distance": distance,
+        "contribution": None if contribution == VOTES else contribution,
+        "delta": exact_number("delta", delta) or None,
+        "distortion": distortion,
+        "failure_probability": failure_probability,
+        **{name: settings.get(name) for name in ("radius", "value_range", "changed_entries", "on_grid")},
+    }
+    for_margins = {
+        "margins": margins,
+        "item_groups": item_groups,
+        "margin_share": exact_number("margin_share", margin_share) or None,
+        "margin_contribution": margin_contribution,
+        "item_groups_per_person": item_groups_per_person,
+    }
+    of_votes = {
+        **for_margins,
+        "record": recipe,
+        "contribution": None if contribution != VOTES else contribution,
+        "items_per_person": items_per_person,
+        "concentration": concentration,
+        "beyond_chance": None if beyond_chance is True else beyond_chance,
+    }
+    votes = _is_for_votes(by, people, of_size, of_votes)
     input_dim = record_input_dim(recipe, input_dim=input_dim, open_vocabulary=open_vocabulary)
     dimension = None if input_dim is None else checked_input_dim(input_dim)
-    if recipe is not None:
-        check_record_contribution(recipe, settings.get("contribution"))
-    elif None not in (dimension, settings.get("contribution")) and settings.get("vocabulary") is None:
-        settings["items"] = (
-            "int64"  # a table's items are the numbers of these coordinates, which have no names
-        )
+    if votes:
+        settings["contribution"] = VOTES
+    is_numbered = dimension is not None and recipe is None and settings.get("vocabulary") is None
+    if is_numbered and settings.get("contribution") is not None:
+        settings["items"] = "int64"  # a table's items are the numbers of these coordinates
     protocol = Protocol(
         SparseJL(input_dim=dimension, sketch_dim=1, seed="plan"), epsilon=epsilon, delta=delta, **settings
     )
     if protocol.contribution is not None:
         check_settings_for_tables(protocol)
-    if people is not None or by == "shape":
-        people = integer("people", people, at_least=1, at_most=LARGEST_COUNT)
     item_count, largest = checked_explain(explain, max_sketch_dim, dimension)
     shared: dict[str, Any] = {
         "input_dim": dimension,
         "protocol": protocol,
         "epsilon": protocol.epsilon,
         "delta": protocol.delta,
-        "people": people,
         "pairs": checked_pairs(parties, pairs),
         "max_sketch_dim": largest,
         "explain": item_count,
         "fields": settings,
     }
     seed = checked_seed(seed)
-    for_margins = margins, item_groups, margin_share, margin_contribution
-    if one_of("by", by, ("size", "shape")) == "shape":
-        unused = {"distance": distance, "distortion": distortion, "failure_probability": failure_probability}
-        for name in (name for name, value in unused.items() if value is not None):
-            raise ParameterError(
-                f'{name} must be left out with by="shape", got one; pass people and contribution'
-            )
-        return shape_plan(
-            shape_situation(shared, concentration, for_margins, beyond_chance=beyond_chance), seed
-        )
-    if (
-        beyond_chance
-        or exact_number("margin_share", margin_share)
-        or any(value is not None for value in (concentration, margins, item_groups, margin_contribution))
-    ):
-        raise ParameterError(
-            'by must be "shape" with beyond_chance, concentration or margins, got "size"; add --by shape'
-        )
+    if votes:
+        known = people, items_per_person, concentration, for_margins
+        return shape_plan(shape_situation(shared, *known, beyond_chance=beyond_chance), seed)
+    if people is not None:
+        people = integer("people", people, at_least=1, at_most=LARGEST_COUNT)
     distances = distances_of_interest(distance, people, protocol.contribution, dimension)
     target = checked_target(distortion, failure_probability)
-    return size_plan(SizeSituation(**shared, distances=distances, target=target), seed)
+    return size_plan(SizeSituation(**shared, people=people, distances=distances, target=target), seed)
+
+
+def _is_for_votes(by: Any, people: Any, of_size: dict[str, Any], of_votes: dict[str, Any]) -> bool:
+    """Whether it is a plan for votes, as asked for or by what else is given; refuses what the other kind has."""
+    given = {name for name, value in of_size.items() if value is not None}
+    if by is None:
+        has_votes = any(value is not None for value in of_votes.values())
+        by = "shape" if has_votes or (people is not None and not given) else "size"
+    votes = one_of("by", by, ("size", "shape")) == "shape"
+    kind = "votes, which are planned for by people" if votes else "counts and arrays"
+    for name, value in (of_size if votes else of_votes).items():
+        if value is not None:
+            raise ParameterError(f"{name} must be left out of a plan for {kind}, got one")
+    return votes

@@ -1,4 +1,4 @@
-"""A plan for shapes: which differences of two mixes will be seen, with which sketch and which share of ε for totals."""
+"""A plan for votes: which differences of two profiles will be seen, with which sketch and which shares of ε."""
 
 import math
 import textwrap
@@ -10,34 +10,35 @@ from typing import Any
 
 import pyarrow as pa
 
-from armslength.checks import number
+from armslength.checks import integer, number, short_repr
 from armslength.errors import NotResolvableError, ParameterError, plural
 from armslength.estimates.item_intervals import typical_reach
-from armslength.laws import LARGEST_SCALE, DiscreteLaplace, Law
-from armslength.planner.margin_plan import NO_NOISE, MarginPlan, margin_plan, points
-from armslength.planner.needs import enough_epsilon, enough_people, offers
-from armslength.planner.plan_page import WIDTH, AnyPlan, explained, number_text, share_table
+from armslength.laws import LARGEST_SCALE, DiscreteLaplace
+from armslength.planner.least_people import least_people_of
+from armslength.planner.margin_plan import MarginPlan, margin_plan, points
+from armslength.planner.needs import enough_epsilon, enough_people, offers, rounded_up
+from armslength.planner.plan_page import WIDTH, AnyPlan, explained, share_table
 from armslength.planner.predictions import Option, has_upper_end
-from armslength.planner.situation import ITEM_ERROR, USUAL_LARGEST, Situation
-from armslength.planner.typical_pair import Mix, TypicalPair
+from armslength.planner.situation import ITEM_ERROR, LARGEST_COUNT, USUAL_LARGEST, Situation
+from armslength.planner.typical_pair import ITEMS_PER_PERSON, Mix, TypicalPair, Votes, typical_mix
 from armslength.plots import PlanCurves
 from armslength.privacy.exact_numbers import decimal_text
-from armslength.protocol.neighbors import check_shares, total_law
+from armslength.protocol.neighbors import VOTE, check_shares, scalar_laws
+from armslength.threads import cached_attribute
 from armslength.transforms.identity import Identity
 from armslength.transforms.sparse_jl import LARGEST_DEALT, SparseJL
 from armslength.transforms.transform import Transform
 
-SHARES = tuple(map(Fraction, ("0.02", "0.05", "0.1", "0.15", "0.2", "0.3", "0.5")))
+SHARES = tuple(map(Fraction, ("0.1", "0.15", "0.2")))  # below, error rates were not measured
+_IN_SAMPLE = 50_000  # people of each party whose votes tell how far chance reaches
 _NEARLY_EQUAL = 1.1  # of what is seen: then narrow intervals decide
 _HARDLY_WIDER = 1.05  # of intervals: then the smaller sketch is better
+_NEAR = 8  # times the recommended size, or a share of it: such sizes are printed
 _LEVEL = 0.95
-_ITEMS = 1000  # of an open vocabulary
-_MOST_ITEMS = 100_000  # more of them hardly matter
 _COLUMNS = pa.schema(
     {
         "label": pa.string(),
         "sketch_dim": pa.int64(),
-        "noise": pa.string(),
         "total_share": pa.float64(),
         "seen": pa.float64(),
         "is_recommended": pa.bool_(),
@@ -47,81 +48,98 @@ _COLUMNS = pa.schema(
 
 @dataclass(frozen=True)
 class ShapeSituation(Situation):
-    """What a plan by shape is made for."""
+    """What a plan for votes is made for."""
 
-    people: int  # of each party
-    contribution: int
+    people: int  # of a typical party
+    smallest: int | None  # people of the smallest party, if parties differ
+    largest: int
+    items_per_person: float
     mix: Mix
     beyond_chance: bool
-    shares: tuple[Fraction, ...]
+    shares: tuple[Fraction, ...]  # of ε for the number of people, from which the plan chooses
     margins: MarginPlan | None
 
     @property
     def margin_share(self) -> Fraction:
         """The share of ε for margins."""
-        return Fraction(0) if self.margins is None else self.margins.recommended.share
+        return Fraction(0) if self.margins is None else self.margins.share
 
-    def pair(
-        self, transform: Transform | None, law: Law = NO_NOISE, totals: DiscreteLaplace | None = None
-    ) -> TypicalPair:
-        """A typical pair of parties, with this noise; None for the transform is without any."""
-        tail = (1 - _LEVEL) / 2 / self.pairs  # of each end of an interval at 95 percent, over all pairs
-        sizes = self.people, self.contribution, tail
-        return TypicalPair(self.mix, *sizes, self.beyond_chance, transform, law, totals)
+    @property
+    def spread_sample(self) -> Fraction:
+        """The share of people of whom it is counted how far chance reaches."""
+        return min(Fraction(1), rounded_up(_IN_SAMPLE / self.people, 2))
 
-    def setting(self, transform: Transform, noise: str, share: Fraction) -> "ShapeSetting | None":
+    @property
+    def tail(self) -> float:
+        """Of each end of an interval at 95 percent, over all pairs."""
+        return (1 - _LEVEL) / 2 / self.pairs
+
+    def pair(self, votes: Votes | None, people: int | None = None) -> TypicalPair:
+        """Two typical parties, or one of so many people and a typical one; without votes there is no noise."""
+        sizes = self.people if people is None else people, self.people
+        return TypicalPair(self.mix, sizes, self.tail, self.beyond_chance, votes)
+
+    def setting(self, transform: Transform, share: Fraction) -> "ShapeSetting | None":
         """This way to release; None if intervals would have no upper end, or if noise would be out of range."""
-        of_totals = self.epsilon * share
         if not has_upper_end(transform.variance_coefficients[0], self.pairs):
             return None
-        option = Option.of(self.protocol, transform, noise)
-        delta = self.delta * (1 - self.margin_share)  # margins may take their share of it
-        law = option.law(self.epsilon * (1 - share - self.margin_share), delta)
-        if law is None or not self.protocol.grid_radius / of_totals <= LARGEST_SCALE:
+        option = Option.of(self.protocol, transform, "laplace")
+        law = option.law(self.epsilon * (1 - share - self.margin_share), Fraction(0))
+        if not isinstance(law, DiscreteLaplace) or not 4 * VOTE / (self.epsilon * share) <= LARGEST_SCALE:
             return None
-        pair = self.pair(transform, law, total_law(self.protocol.grid_radius, of_totals))
+        scalars = scalar_laws(self.epsilon * share, self.protocol.relation)
+        pair = self.pair(Votes(transform, law, *scalars, float(self.spread_sample)))
         return ShapeSetting(**vars(option), total_share=share, pair=pair, seen=pair.seen_from())
 
 
 def shape_situation(
-    shared: dict[str, Any], concentration: Any, margins: tuple[Any, ...], *, beyond_chance: Any
+    shared: dict[str, Any],
+    people: Any,
+    items_per_person: Any,
+    concentration: Any,
+    margins: dict[str, Any],
+    *,
+    beyond_chance: Any,
 ) -> ShapeSituation:
-    """What a plan by shape is made for, checked.
+    """What a plan for votes is made for, checked.
 
     Args:
-        shared: The fields of `Situation`.
-        concentration: How often two records of a party are of the same item; None for Zipf's law.
+        shared: The fields of `Situation`, without people.
+        people: Of each party: a number, or a range (low, high).
+        items_per_person: How many different items a person typically has.
+        concentration: How often two votes of a party are for the same item; None for the usual.
         margins: The last arguments of `margin_plan`, about item groups.
         beyond_chance: Whether questions will be about populations.
     """
     input_dim, protocol = shared["input_dim"], shared["protocol"]
-    contribution = protocol.contribution
-    if contribution is None or protocol.resolution != 1:
-        raise ParameterError('contribution must be given, and resolution 1, with by="shape"')
     if not isinstance(beyond_chance, bool):
         raise ParameterError("beyond_chance must be True or False, got something else")
-    if beyond_chance and protocol.count != "people":
-        raise ParameterError('count must be "people" beyond chance, got "events"')
-    items = min(input_dim or _ITEMS, _MOST_ITEMS)
-    if concentration is None:
-        mix = Mix.zipf(items, contribution)
-    else:
-        share = number("concentration", concentration, above=1e-6, at_most=1.0)
-        if input_dim is None:
-            items = max(items, math.ceil(2 / share))
-        if share * items < 1:
+    smallest, typical, largest = _checked_people(people)
+    if concentration is not None:
+        concentration = number("concentration", concentration, above=1e-6, at_most=1.0)
+    if items_per_person is not None:
+        items_per_person = max(
+            number("items_per_person", items_per_person, above=0.0, at_most=float(VOTE)), 1.0
+        )
+    typical_items = items_per_person or ITEMS_PER_PERSON
+    if protocol.record is not None:
+        if items_per_person is not None:
             raise ParameterError(
-                f"concentration must be at least one over the number of items, got {share:g}"
+                "items_per_person must be left out with a record, whose rows have one item for each column"
             )
-        mix = Mix.of_concentration(share, min(items, _MOST_ITEMS), contribution)
+        typical_items = float(protocol.record.items_per_row)
+    mix = typical_mix(protocol, input_dim, items_per_person, concentration)
     shares = (protocol.total_share,) if protocol.total_share else SHARES
-    of_margins = margin_plan(protocol, shared["people"], *margins)
+    of_margins = margin_plan(protocol, typical, shares[0], typical_items, **margins)
     if of_margins is not None:
-        check_shares(shares[0], of_margins.recommended.share)
-        shares = tuple(share for share in shares if share + of_margins.recommended.share < 1)
+        check_shares(shares[0], of_margins.share)
+        shares = tuple(share for share in shares if share + of_margins.share < 1)
     return ShapeSituation(
         **shared,
-        contribution=contribution,
+        people=typical,
+        smallest=smallest if smallest < largest else None,
+        largest=largest,
+        items_per_person=typical_items,
         mix=mix,
         beyond_chance=beyond_chance,
         shares=shares,
@@ -129,13 +147,24 @@ def shape_situation(
     )
 
 
+def _checked_people(people: Any) -> tuple[int, int, int]:
+    """(smallest, typical, largest) number of people; of a range, the typical one is its geometric middle."""
+    ends = people if isinstance(people, (tuple, list)) else (people, people)
+    if len(ends) != 2:
+        raise ParameterError(f"people must be a number or a range (low, high), got {short_repr(people)}")
+    low, high = (integer("people", end, at_least=1, at_most=LARGEST_COUNT) for end in ends)
+    if low > high:
+        raise ParameterError(f"people must be a range (low, high) with low <= high, got {short_repr(people)}")
+    return low, round(math.sqrt(low * high)), high
+
+
 @dataclass(frozen=True, kw_only=True)
 class ShapeSetting(Option):
-    """One way to release, and what it shows."""
+    """One way to release, and what it shows of two typical parties."""
 
     total_share: Fraction
     pair: TypicalPair
-    seen: float | None  # the largest cosine of mixes that are told apart in nine of ten cases
+    seen: float | None  # the largest cosine of profiles that are told apart in nine of ten cases
 
     @property
     def gap(self) -> float:
@@ -145,7 +174,7 @@ class ShapeSetting(Option):
 
 @dataclass(frozen=True)
 class ShapeNeeds:
-    """What would show mixes that are so much alike, each with everything else unchanged; None if nothing does."""
+    """What would show profiles that are so similar, each with everything else unchanged; None if nothing does."""
 
     cosine: float
     epsilon: float | None
@@ -154,11 +183,11 @@ class ShapeNeeds:
 
 @dataclass(frozen=True, repr=False)
 class ShapePlan(AnyPlan):
-    """The result of `al.plan(..., by="shape")`; printed, it says what will be seen.
+    """A plan for votes, by `al.plan`; printed, it says what will be seen.
 
     Attributes:
         situation: What was asked.
-        settings: All sizes, laws and shares for totals. Those whose intervals may have no upper end are left out.
+        settings: All sizes and shares for the number of people. Those whose intervals may have no upper end are left out.
         recommended: The smallest sketch among those that see nearly as much as the best.
         chance: What would be seen without any noise; the rest is hidden by chance.
         needs: What would show differences half as large.
@@ -174,20 +203,50 @@ class ShapePlan(AnyPlan):
 
     @property
     def seen(self) -> float | None:
-        """Two parties whose mixes have a smaller cosine are told apart in nine of ten cases; None if none are."""
+        """Two typical parties whose profiles have a smaller cosine are told apart in nine of ten cases; None if none are."""
         return self.recommended.seen
 
-    @property
-    def refusal(self) -> str | None:
-        """Why nothing would be seen of mixes, or of margins, and what would be enough; None if something is."""
+    @cached_attribute
+    def seen_of_smallest(self) -> float | None:
+        """The same of the smallest party and a typical one."""
+        smallest = self.situation.smallest
+        if smallest is None:
+            return self.seen
+        return self.situation.pair(self.recommended.pair.votes, smallest).seen_from()
+
+    @cached_attribute
+    def least_people(self) -> int:
+        """With fewer people, a party should not take part: it would be inconclusive about everything; 0 if that is not known."""
         margins = self.situation.margins
-        if self.seen is not None:
-            if margins is None or margins.recommended.seen is not None:
-                return None
-            return f"cannot be resolved: margins would show {margins.text}. Leave them out for a plan without them"
+        limits = self.situation.epsilon, self.recommended.total_share
+        return least_people_of(
+            self.recommended.pair,
+            None if margins is None else lambda sizes: margins.seen(sizes, *limits),
+        )
+
+    @cached_attribute
+    def margins_seen(self) -> float | None:
+        """The difference in prevalence that is seen in nine of ten cases, of two typical parties; None without margins, or above 40 points."""
+        people, margins = self.situation.people, self.situation.margins
+        if margins is None:
+            return None
+        return margins.seen((people, people), self.situation.epsilon, self.recommended.total_share)
+
+    @cached_attribute
+    def refusal(self) -> str | None:
+        """Why nothing would be seen of profiles, or of margins, and what would be enough; None if something is."""
+        situation, margins = self.situation, self.situation.margins
+        if self.seen is None:
+            return (
+                f"cannot be resolved: with {plural(situation.people, 'person', 'people')} in each party, even parties without a common item are told "
+                f"apart in fewer than nine of ten cases; to see profiles that are {self.needs.cosine:g} similar takes {_needs_text(self.needs)}"
+            )
+        if margins is None or self.margins_seen is not None:
+            return None
+        needed = margins.needs(situation.people, situation.epsilon, self.recommended.total_share)
         return (
-            f"cannot be resolved: with {plural(self.situation.people, 'person', 'people')} in each party, even mixes without a common item are told apart "
-            f"in fewer than nine of ten cases; to see mixes that are {self.needs.cosine:g} alike takes {_needs_text(self.needs)}"
+            "cannot be resolved: margins would show no differences of item groups below 40 points: noise hides them. "
+            f"To see 10 points takes {needed}. Leave them out for a plan without them"
         )
 
     def to_arrow(self) -> pa.Table:
@@ -200,14 +259,12 @@ class ShapePlan(AnyPlan):
         return pa.Table.from_pylist(lines, schema=_COLUMNS)
 
     def _curves(self) -> PlanCurves:
-        noise = self.recommended.noise
-        name = f"{noise.capitalize()} noise"
-        others = ((float(each.epsilon), _smallest_gaps(each, noise)) for each in self._at_other_epsilons())
+        others = ((float(each.epsilon), _smallest_gaps(each)) for each in self._at_other_epsilons())
         return PlanCurves(
             title=f"{self._figure_title()}, {plural(self.situation.people, 'person', 'people')} in each party",
-            label="smallest difference seen in 9 of 10 cases\n(1 − cosine of two mixes)",
-            by_size={name: sorted(_smallest_gaps(self.situation, noise).items())},
-            by_epsilon={name: [(epsilon, min(gaps.values())) for epsilon, gaps in others if gaps]},
+            label="smallest difference seen in 9 of 10 cases\n(1 − similarity of two profiles)",
+            by_size={"Laplace noise": sorted(_smallest_gaps(self.situation).items())},
+            by_epsilon={"Laplace noise": [(epsilon, min(gaps.values())) for epsilon, gaps in others if gaps]},
             epsilon=float(self.situation.epsilon),
             sketch_dim=self.recommended.sketch_dim,
             value=self.recommended.gap,
@@ -215,26 +272,22 @@ class ShapePlan(AnyPlan):
 
     @property
     def assumption(self) -> str:
-        """What is assumed about people, items and mixes, in words."""
+        """What is assumed about people, items and profiles, in words."""
         situation, mix = self.situation, self.situation.mix
-        if situation.protocol.one_group:
-            people = "every person counts in one party (--one-group)"
-        else:
-            people = "no person is in two parties. Where some are, their parties look more alike, and differences are harder to see"
         text = (
-            f"This assumes that {people}. It assumes that {plural(situation.contribution, 'item')} of every person count; where people "
-            "have fewer, plan for fewer people. Two records of a party, drawn at random, are of the same item in 1 of "
-            f"{number_text(round(1 / mix.concentration, 1))} cases, as under Zipf's law with {mix.items:,} items "
-            f"(--concentration {mix.concentration:.2g}). No data was read."
+            f"No data was read. This assumes that people typically have {plural(round(situation.items_per_person), 'different item')}, independent of each "
+            f"other, and that two votes of a party, drawn at random, are for the same item in 1 of {1 / mix.concentration:,.0f} cases. "
+            "Similarity is the cosine of two profiles: 1 for equal ones, 0 for those that share no item."
         )
         if situation.beyond_chance:
             text += " It is about populations: as if each party's people were an independent random sample of people like them."
-        return f"{text} Alike: the cosine of two mixes, 1 for equal ones, 0 for those that share no item."
+        return text
 
     def _chosen_fields(self) -> dict[str, Any]:
         margins = self.situation.margins
         return {
             "total_share": self.recommended.total_share,
+            "spread_sample": self.situation.spread_sample,
             **({} if margins is None else margins.protocol_fields),
         }
 
@@ -245,93 +298,137 @@ class ShapePlan(AnyPlan):
 
     def __str__(self) -> str:
         table = ["", *self._table()] if self.resolvable else []
-        if self.situation.margins is not None and self.resolvable:
-            table += ["", *self.situation.margins.table()]
         return "\n".join([*self._page(), *table, "", *textwrap.wrap(self.assumption, WIDTH)])
 
     def _title(self) -> str:
         if self.seen is None:
-            return "Plan by shape: nothing would be seen"
-        return f"Plan by shape: sees mixes less than {_likeness(self.seen)} alike, {_setting_text(self.recommended)}"
+            return "Plan: nothing would be seen"
+        return f"Plan: sees profiles less than {_likeness(self.seen)} similar, with {self._setting_text()}"
 
     def _page(self) -> list[str]:
         """What will be seen and what will be missed, what it would take to see more, and the recommended setting."""
-        situation, best, seen = self.situation, self.recommended, self.seen
-        lines = textwrap.wrap(
-            f"With {plural(situation.people, 'person', 'people')} in each party, {plural(situation.contribution, 'item')} counted of each "
-            f"person, ε = {decimal_text(situation.epsilon)}, and {plural(situation.pairs, 'pair')} of parties compared at 95 %"
-            f"{' together' if situation.pairs > 1 else ''}:",
-            WIDTH,
-        )
-        if seen is None:
+        lines = textwrap.wrap(self._question(), WIDTH)
+        if self.seen is None:
             return [*lines, "", *textwrap.wrap(self.refusal or "", WIDTH)]
-        factor = math.sqrt((1 - seen) / (1 + seen))
-        parts = {
-            "you will see": f"two parties whose mixes are less than {_likeness(seen)} alike, in 9 of 10 cases. For example mixes in which "
-            f"every item is {100 * factor:.2g} % more common in one and less common in the other than on average",
-            "it will show": f"such mixes as {_interval(best.pair.likeness(seen))} alike, and equal mixes as "
-            f"{_interval(best.pair.likeness(1.0))} alike (95 % intervals)",
-            "you will miss": self._missed(),
-            f"to see {self.needs.cosine:g}": _needs_text(self.needs),
-        }
-        if situation.explain is not None:
+        entries = [
+            (
+                "you will see",
+                f"parties whose profiles are less than {_likeness(self.seen)} similar, in 9 of 10 cases",
+            ),
+            *self._margin_entries(),
+            ("you will miss", self._missed()),
+            (f"to see {self.needs.cosine:g}", _needs_text(self.needs)),
+            ("smallest party", self._smallest()),
+        ]
+        if self.situation.explain is not None:
             cost = self._cost("listed items", explain=None, max_sketch_dim=USUAL_LARGEST)
-            parts["items"] = f"{explained(situation.explain)}{self._seen_items(situation.explain)}. {cost}"
-        if situation.margins is not None:
-            parts["item groups"] = f"you will see {situation.margins.text}"
-            if self.resolvable:
-                parts["item groups"] += f" {self._cost('margins', margins=None)}"
-        for name, text in parts.items():
-            lines += ["", *_entry(name, text)] if name == "you will see" else _entry(name, text)
-        if not self.resolvable:
-            return [*lines, "", "Nothing is recommended: change one of these, or leave margins out."]
-        margins = "" if situation.margins is None else f", {situation.margins.setting_text}"
-        recommended = f"Recommended: {_setting_text(best)}{margins}."
+            text = f"{explained(self.situation.explain)}{self._seen_items(self.situation.explain)}. {cost}"
+            entries.append(("items", text))
+        lines += ["", *(line for name, text in entries if text for line in _entry(name, text))]
+        if self.refusal:
+            return [*lines, "", *textwrap.wrap(self.refusal, WIDTH)]
+        recommended = f"Recommended: {self._setting_text()}; {self._shares_text()}."
         return [*lines, "", *textwrap.wrap(recommended, WIDTH), *self._last_lines()]
 
+    def _question(self) -> str:
+        situation = self.situation
+        parties = (1 + math.isqrt(1 + 8 * situation.pairs)) // 2
+        is_all = parties * (parties - 1) == 2 * situation.pairs
+        at = f"at each of {parties:,} parties" if is_all else "at each party"
+        people = f"about {plural(situation.people, 'person', 'people')} {at}"
+        if situation.smallest is not None:
+            people = f"{situation.smallest:,} to {situation.largest:,} people {at}, typically {situation.people:,},"
+        together = f" for all {situation.pairs:,} pairs" if situation.pairs > 1 else ""
+        return f"With {people} and ε = {decimal_text(situation.epsilon)}, at 95 % confidence{together}:"
+
+    def _margin_entries(self) -> list[tuple[str, str]]:
+        """What is seen of item groups."""
+        margins, seen, people = self.situation.margins, self.margins_seen, self.situation.people
+        if margins is None or seen is None:
+            return []
+        chance = margins.chance((people, people))
+        hidden = "" if chance is None else f"; chance alone would hide {points(chance)}"
+        text = f"item groups that {points(seen)} more or fewer of the people have (where about a fifth have one{hidden})"
+        return [("", text), ("", self._cost("item groups", margins=None))]
+
     def _cost(self, feature: str, **changes: Any) -> str:
-        """What would be seen without margins, or without listed items."""
+        """What would be seen without item groups, or without listed items."""
         without = _recommended(_settings(replace(self.situation, **changes)))
         seen = _likeness(max(1 - without.gap, 0.0))
         if seen == _likeness(1 - self.recommended.gap):
-            return f"The {feature} cost nothing that you would see"
-        return f"Without {feature} you would see mixes less than {seen} alike"
+            return f"the {feature} cost nothing that you would see"
+        return f"without {feature} you would see profiles less than {seen} similar"
 
     def _seen_items(self, count: int) -> str:
-        """Which differences of listed items will be seen, of parties whose mixes are just told apart."""
+        """Which differences of listed items will be seen, of parties whose profiles are just told apart."""
         best, situation = self.recommended, self.situation
-        total = best.pair.total
-        squared = 2 * situation.mix.concentration * best.gap * total**2 + 2 * total * situation.beyond_chance
-        reach = typical_reach(best.transform, count, best.pair.law, math.sqrt(squared), ITEM_ERROR) / total
-        if not reach < 1:
+        mix, people = situation.mix, situation.people
+        squared = (
+            2 * mix.concentration * best.gap * people**2 + 2 * people * mix.apart * situation.beyond_chance
+        )
+        votes = best.pair.votes
+        if votes is None:
             return ""
-        return f": you will see most of those whose share of all that was counted differs by {points(reach)}"
+        reach = typical_reach(votes.transform, count, votes.law, math.sqrt(squared) * VOTE, ITEM_ERROR) / VOTE
+        if not reach < people:
+            return ""
+        return f": you will see most of those whose share of all votes differs by {points(reach / people)}"
 
     def _missed(self) -> str:
         """What is hidden, by chance and by noise."""
         if not self.situation.beyond_chance:
-            return "smaller differences of the people counted: noise hides them. Chance is not taken away: --beyond-chance asks about populations"
+            return "smaller differences between the people counted: noise hides them"
         if self.chance is None:
             return "smaller differences: chance hides them. More people would help, a larger ε would not"
-        is_all = (1 - self.chance) / self.recommended.gap > 0.95
-        noise = "next to nothing more" if is_all else f"the rest, up to {_likeness(self.seen or 0.0)}"
-        return (
-            f"smaller differences. Chance alone hides those above {_likeness(self.chance)}: more people would help there, "
-            f"a larger ε would not. Noise hides {noise}"
-        )
+        text = f"smaller differences. Chance alone hides anything above {_likeness(self.chance)}: more people would help, a larger ε would not"
+        if (1 - self.chance) / self.recommended.gap > 0.95:
+            text += ". Noise hides next to nothing more"
+        return text
+
+    def _smallest(self) -> str:
+        """What the smallest party will be able to see, and below which size a party should not take part."""
+        smallest, seen, least = self.situation.smallest, self.seen_of_smallest, self.least_people
+        parts = []
+        if smallest is not None and smallest >= least:
+            sees = "nothing in 9 of 10 cases"
+            if seen is not None:
+                sees = f"typical parties that are less than {_likeness(seen)} similar to it"
+            parts.append(f"with {plural(smallest, 'person', 'people')} it will see {sees}")
+        if least > 1:
+            be = "should not take part: it" if smallest is not None and smallest < least else ""
+            parts.append(
+                f"a party with fewer than about {least:,} people {be} will be inconclusive about everything"
+                if be
+                else f"parties with fewer than about {least:,} people will be inconclusive about everything"
+            )
+        return "; ".join(parts)
+
+    def _setting_text(self) -> str:
+        size = self.recommended.sketch_dim
+        kilobytes = f"{size / 128:,.3g} KB" if size >= 128 else f"{8 * size} bytes"
+        return f"{plural(size, 'number')} per party ({kilobytes}), {self.recommended.label}, Laplace noise"
+
+    def _shares_text(self) -> str:
+        """How ε is split."""
+        margins, total = self.situation.margin_share, self.recommended.total_share
+        shares = {"profile": 1 - margins - total, "item groups": margins, "number of people": total}
+        text = ", ".join(f"{100 * float(share):g} % {name}" for name, share in shares.items() if share)
+        if self.situation.margins is not None:
+            text += f"; up to {plural(self.situation.margins.contribution, 'item group')} of a person count in full"
+        return f"ε: {text}"
 
     def _table(self) -> list[str]:
         """What is seen with other sizes and shares."""
-        cells = []
+        cells, best = [], self.recommended.sketch_dim
         for setting in self.settings:
-            if setting.noise == self.recommended.noise:
+            if best / _NEAR <= setting.sketch_dim <= best * _NEAR:
                 sparsity = setting.transform.column_entries
                 size = f"{setting.sketch_dim:,}{'' if sparsity == 1 else f', s={sparsity}'}"
                 seen = "-" if setting.seen is None else _likeness(setting.seen)
                 cells.append((size, setting.total_share, seen, setting is self.recommended))
         return share_table(
-            "Mixes that are less alike than this are seen, by size of the sketch and share of ε for totals (-: none, or totals too coarse):",
-            "numbers a party",
+            "Profiles that are less similar than this are seen, by size of the sketch and share of ε for the number of people (-: none):",
+            "numbers per party",
             cells,
         )
 
@@ -377,30 +474,29 @@ def _transforms(situation: ShapeSituation) -> list[Transform]:
 
 
 def _settings(situation: ShapeSituation) -> Iterator[ShapeSetting]:
-    """All sizes, with all laws and shares."""
-    choices = product(_transforms(situation), situation.laws, situation.shares)
+    """All sizes, with all shares."""
+    choices = product(_transforms(situation), situation.shares)
     return (setting for choice in choices if (setting := situation.setting(*choice)) is not None)
 
 
-def _smallest_gaps(situation: ShapeSituation, noise: str) -> dict[int, float]:
+def _smallest_gaps(situation: ShapeSituation) -> dict[int, float]:
     """The smallest difference seen with each size of a sketch, where any is."""
     gaps = dict[int, float]()
     for setting in _settings(situation):
-        if setting.noise == noise and setting.seen is not None:
-            size = setting.sketch_dim
-            gaps[size] = min(setting.gap, gaps.get(size, math.inf))
+        if setting.seen is not None:
+            gaps[setting.sketch_dim] = min(setting.gap, gaps.get(setting.sketch_dim, math.inf))
     return gaps
 
 
 def _recommended(settings: Iterable[ShapeSetting]) -> ShapeSetting:
-    """Of those that see nearly as much as the best: pure DP, then narrow intervals, then the smallest sketch."""
-    best, *others = sorted(settings, key=lambda setting: setting.gap)
+    """Of those that see nearly as much as the best: narrow intervals, then the smallest sketch, then the smallest share."""
+    ordered = sorted(settings, key=lambda setting: setting.gap)
+    best = ordered[0]
     if best.seen is None:
         return best
-    near = [setting for setting in (best, *others) if setting.gap <= _NEARLY_EQUAL * best.gap]
-    near = [setting for setting in near if setting.noise == "laplace"] or near
-    by_size: dict[int, ShapeSetting] = {}  # each with its best share
-    for setting in near:
+    near = [setting for setting in ordered if setting.gap <= _NEARLY_EQUAL * best.gap]
+    by_size: dict[int, ShapeSetting] = {}
+    for setting in sorted(near, key=lambda setting: setting.total_share):
         by_size.setdefault(setting.sketch_dim, setting)
     widths = {size: 1 - setting.pair.likeness(best.seen)[0] for size, setting in by_size.items()}
     enough = _HARDLY_WIDER * min(widths.values())
@@ -425,16 +521,6 @@ def _needs_text(needs: ShapeNeeds) -> str:
 def _entry(name: str, text: str) -> list[str]:
     wrap = textwrap.TextWrapper(WIDTH, initial_indent=f"  {name:<15} ", subsequent_indent=" " * 18)
     return wrap.wrap(text)
-
-
-def _setting_text(setting: ShapeSetting) -> str:
-    size = f"{plural(setting.sketch_dim, 'number')} a party ({8 * setting.sketch_dim:,} bytes)"
-    return f"{setting.label}, {size}, {setting.noise.capitalize()} noise, {100 * float(setting.total_share):g} % of ε for totals"
-
-
-def _interval(ends: tuple[float, float]) -> str:
-    lower, upper = ends
-    return f"{max(lower, 0.0):.2f} to {math.floor(1000 * upper) / 1000:.2f}"
 
 
 def _likeness(cosine: float) -> str:

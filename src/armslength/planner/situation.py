@@ -92,15 +92,17 @@ def checked_explain(explain: Any, max_sketch_dim: Any, input_dim: int | None) ->
 
 
 def distances_of_interest(
-    distance: Any, people: int | None, contribution: int | None, input_dim: int | None
+    distance: Any, people: int | None, contribution: int | str | None, input_dim: int | None
 ) -> Distances:
     """The given range, or the range for groups of that many people."""
     if (distance is None) == (people is None):
         raise ParameterError("distance or people must be given, and not both: how far apart are the groups?")
     if people is None:
         return _checked_range(distance)
-    if contribution is None:
-        raise ParameterError("contribution must go with people: how many items may one person contribute?")
+    if not isinstance(contribution, int):
+        raise ParameterError(
+            "contribution must go with people by size: how many items may one person contribute?"
+        )
     if input_dim == 1:
         raise ParameterError("input_dim must be at least 2 with people, got 1: two groups share no item")
     # From √(2nC), all items distinct, to √2·nC, all on one item, for two groups of n people with C items each. With
@@ -114,7 +116,7 @@ def distances_of_interest(
     assumption = (
         f"two groups of {people:,} people with {plural(contribution, 'item')} each, no item in both "
         f"groups: {low:,.4g} apart if {spread}, {high:,.4g} if each group has all of its items on one; "
-        "groups that have items in common are closer, and a plan by shape is the one for them"
+        "groups that have items in common are closer, and a plan for votes is the one for them"
     )
     return Distances(low, high, assumption)
 

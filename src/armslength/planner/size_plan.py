@@ -202,7 +202,7 @@ class Plan(AnyPlan):
         reach = unit * typical_reach(protocol.transform, count, protocol.law, low, ITEM_ERROR)
         if math.isinf(reach):
             return ""
-        counted = "units" if protocol.contribution is None else protocol.count
+        counted = "units" if protocol.contribution is None else "events"
         return f": you will see most of those that differ by {number_text(float(f'{reach:.2g}'))} {counted}"
 
     def _noise_reasons(self) -> list[str]:

@@ -6,47 +6,56 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from armslength.errors import ParameterError
 from armslength.estimates.intervals import METHODS, Level
 from armslength.estimates.pair_noise import Floats
-from armslength.estimates.shape_law import COARSE, ShapeLaw, ShapeRows
+from armslength.estimates.shape_law import ShapeLaw, ShapeRows, Spread
 from armslength.estimates.shapes import Likeness
+from armslength.estimates.totals import DOUBTFUL, TotalNoise
 from armslength.estimates.variance import VarianceCurve, curve_of
-from armslength.laws import Cumulants, DiscreteLaplace, Law
+from armslength.laws import Cumulants, DiscreteLaplace
+from armslength.protocol.neighbors import VOTE
+from armslength.protocol.protocol import MOST_WITH_NORM, Protocol
 from armslength.transforms.transform import Transform
 
 OFTEN = 0.9  # a difference is seen if nine of ten such pairs are told apart
 _NODES = np.concatenate(
     [[0.0], np.geomspace(1e-7, 1.0, 400)]
 )  # squared distances, in those of mixes without a common item
+_HALF_ALIKE = int(np.searchsorted(_NODES, 0.5))  # so different profiles are rare
+_EVERY = 15
 _NO_NOISE = VarianceCurve(0.0, 0.0, 0.0)
+_NINE_OF_TEN = 1.2816  # standard deviations
+ITEMS_PER_PERSON = 5.0
+_DIFFERENT = 0.8  # People differ: the mean of 1/t is about (typical t)^-0.8; on four data sets the exponent was 0.73 to 0.82
+_CONCENTRATION = 0.006  # of many items, about that of diagnoses and of movies that people rate
+_ITEMS, _MOST_ITEMS = 1000, 100_000  # of an open vocabulary; and more of them hardly matter
 
 
 @dataclass(frozen=True)
 class Mix:
-    """What a plan must know of the mix of a typical party: sums over the shares p of all items."""
+    """What a plan must know of the votes of a typical party: sums over the shares p of all items. People have t items, chosen independently."""
 
+    items_per_person: float  # t, so that the mean of 1/t over all people is that
     items: int
     top: float  # the largest share
-    concentration: float  # Σp²: how often two records, drawn at random, are of the same item
-    own: float  # Σp²(1−Cp)²/Σp²: what is left of m if a person's items are independent
-    popular: float  # Σp³(1−Cp)/Σp²: the share of the items that a difference is in
+    concentration: float  # π² = Σp²: how often two votes, drawn at random, are for the same item
+    own: float  # Σp²(1−tp)²/Σp²: tr Σ² = own·π²/t² for the covariance Σ of one vote
+    popular: float  # Σp³(1−tp)/Σp²: δᵀΣδ = popular·D/t for a difference in all items by the same factor
     fourth: float  # Σp⁴/(Σp²)²
 
     @classmethod
-    def zipf(cls, items: int, contribution: int, cap: float = 1.0) -> "Mix":
-        """Zipf's law: the share of item r is proportional to 1/r, up to the cap; a person with C items has each once, so 1/C is one."""
-        cap = max(min(cap, 1 / contribution), 1 / items)
-        weights = 1 / np.arange(1, items + 1)
-        full = np.arange(items)  # so many items are at the cap, and the others share the rest
-        scale = (1 - full * cap) / np.cumsum(weights[::-1])[::-1]
-        first = int(np.argmax(scale * weights <= cap * (1 + 1e-12)))
-        return cls.of(np.minimum(scale[first] * weights, cap), contribution)
+    def zipf(cls, items: int, per_person: float) -> "Mix":
+        """Zipf's law: the share of item r is proportional to 1/r, up to 1/t, as a person has an item once."""
+        return cls.of(_zipf(items, 1 / per_person), per_person)
 
     @classmethod
-    def of(cls, p: Floats, contribution: int) -> "Mix":
+    def of(cls, p: Floats, per_person: float) -> "Mix":
         """The sums over these shares."""
-        squares, alone = p @ p, 1 - p * min(contribution, len(p))
+        per_person = min(per_person, float(len(p)), float(1 / (p @ p)))  # a vote is no shorter than the mix
+        squares, alone = p @ p, np.maximum(1 - p * per_person, 0.0)
         return cls(
+            per_person,
             len(p),
             float(p.max()),
             float(squares),
@@ -56,136 +65,250 @@ class Mix:
         )
 
     @classmethod
-    def of_concentration(cls, concentration: float, items: int, contribution: int) -> "Mix":
+    def of_concentration(cls, concentration: float, items: int, per_person: float) -> "Mix":
         """Zipf's law with fewer items, or with a lower cap, so that its concentration is about this; at least 1/items."""
-        if cls.zipf(items, contribution).concentration < concentration:  # many people have fewer than C items
+        if cls.zipf(items, per_person).concentration < concentration:  # many people have fewer items
 
             def is_flatter(count: int) -> bool:
-                return cls.zipf(count, 1).concentration < concentration
+                return float((_zipf(count, 1.0) ** 2).sum()) < concentration
 
-            return cls.zipf(bisect_left(range(items), True, lo=2, key=is_flatter) - 1, 1)
-        low, high = 1 / items, 1 / contribution
+            return cls.of(_zipf(bisect_left(range(items), True, lo=2, key=is_flatter) - 1, 1.0), per_person)
+        low, high = 1 / items, 1 / per_person
         for _ in range(30):
             cap = math.sqrt(low * high)
-            too_flat = cls.zipf(items, contribution, cap).concentration < concentration
+            too_flat = float((_zipf(items, cap) ** 2).sum()) < concentration
             low, high = (cap, high) if too_flat else (low, cap)
-        return cls.zipf(items, contribution, high)
+        return cls.of(_zipf(items, high), per_person)
+
+    @property
+    def length(self) -> float:
+        """q = 1/t, the squared length of a vote."""
+        return 1 / self.items_per_person
+
+    @property
+    def apart(self) -> float:
+        """tr Σ = q − π², for the covariance Σ of one vote."""
+        return max(0.0, self.length - self.concentration)
+
+
+@dataclass(frozen=True)
+class Votes:
+    """How votes are released: the matrix and all noise."""
+
+    transform: Transform
+    law: DiscreteLaplace  # of the sketch, in integer units
+    total_law: DiscreteLaplace  # of T − Q, in grid units
+    spread_law: DiscreteLaplace  # of Q and of F
+    sample: float = 1.0  # the share of people that F is from
+
+    @classmethod
+    def of(cls, protocol: Protocol) -> "Votes":
+        """Those of a protocol with votes and a total_share."""
+        laws = protocol.law, protocol.total_law, protocol.spread_law
+        return cls(protocol.transform, *laws, float(protocol.spread_sample))  # type: ignore[arg-type]  # votes have these laws
+
+    @property
+    def unit(self) -> float:
+        """Squared votes in a squared integer unit."""
+        return float(self.transform.scale_squared) / VOTE**2
+
+    @property
+    def people_variance(self) -> float:
+        """Of the number of people."""
+        return (self.total_law.second_moment + self.spread_law.second_moment) / VOTE**2
+
+    @property
+    def spread_variance(self) -> float:
+        """Of Q, and of F."""
+        return self.spread_law.second_moment / VOTE**2
+
+    def fewest(self, tail: float) -> float:
+        """From how many people on their number is nearly surely above 0, in nine of ten cases."""
+        noise = TotalNoise((self.total_law, self.spread_law), 1 / VOTE)
+        return noise.upper_quantile(min(tail, DOUBTFUL)) + _NINE_OF_TEN * math.sqrt(self.people_variance)
 
 
 @dataclass(frozen=True)
 class TypicalPair:
-    """Two parties of equal size, and how they are released."""
+    """Two parties, and how their votes are released."""
 
     mix: Mix
-    people: int
-    contribution: int
+    people: tuple[int, int]  # of the two parties
     tail: float  # of each end of an interval
     beyond_chance: bool
-    transform: Transform | None  # None for counts without noise: what chance alone hides
-    law: Law
-    total_law: DiscreteLaplace | None
-
-    @property
-    def total(self) -> float:
-        """The items of all people of a party."""
-        return float(self.people * self.contribution)
-
-    @property
-    def is_coarse(self) -> bool:
-        """Whether totals may be too coarse for intervals of shapes; a twentieth more, as released totals vary."""
-        if self.total_law is None:
-            return False
-        error = math.sqrt(self.total_law.second_moment / 2) / self.total
-        return 1.05 * error * -math.log(2 * self.tail) > COARSE
+    votes: Votes | None  # None for no noise and no sketch: what chance alone hides
 
     def seen_from(self) -> float | None:
         """The largest cosine of two mixes that are told apart in nine of ten cases; None if there is none."""
-        if self.is_coarse:
+        if self.votes is not None and min(self.people) < self.votes.fewest(self.tail):
             return None
+        law = self.law(1.0)
         squared = 2 * self.mix.concentration * _NODES[None, :]
-        law = self._law(*self._rows(1.0))
         needed = law.limits(np.zeros((1, 1)), self.tail)[1][0, 0]
-        lost = 2 * (law.rows.chance[0] - self._chance)  # more than chance is taken away
-        spare = self._true(law, squared).limits(squared, 1 - OFTEN)[0][0] - needed - lost
+        lowest = self.true_law(law, squared).limits(squared, 1 - OFTEN)[0]
+        spare = lowest[0] - needed
         if not spare[-1] > 0:
             return None
         last = int(np.flatnonzero(spare <= 0)[-1])
+        if self._is_coarse(law, lowest[:, last + 1 : _HALF_ALIKE : _EVERY]):
+            return None
         share = -spare[last] / (spare[last + 1] - spare[last])
         return float(1 - _NODES[last] - share * (_NODES[last + 1] - _NODES[last]))
 
     def likeness(self, cosine: float) -> tuple[float, float]:
         """The interval of the cosine that such a pair typically gets."""
         rows, columns = self._rows(cosine)
-        length = np.sqrt(np.maximum(rows.norm - rows.chance, 1e-300))
-        laws = [self._law(rows.scaled(1 / length), columns.scaled(sign / length)) for sign in (1.0, -1.0)]
-        norm = self._law(rows.scaled(1 / length), rows.nothing())
-        none = np.zeros(0, dtype=np.int64)
-        value = np.full((1, 1), cosine)
-        rule = Likeness(value, laws[0], laws[1], norm, norm, (none, none), np.zeros(0, dtype=np.bool_))
+        z, w = (side.scaled(1 / np.sqrt(np.maximum(side.mix, 1e-300))) for side in (rows, columns))
+        laws = [self._law(z, w.scaled(np.array([sign]))) for sign in (1.0, -1.0)]
+        norms = [self._law(side, side.nothing()) for side in (z, w)]
+        value, none = np.full((1, 1), cosine), np.zeros(0, dtype=np.int64)
+        rule = Likeness(
+            value, laws[0], laws[1], norms[0], norms[1], (none, none), np.zeros(0, dtype=np.bool_)
+        )
         with np.errstate(
             invalid="ignore"
         ):  # if nearly all is one item, one of the two arguments says nothing
             lower, upper = rule.interval(Level(self.tail, METHODS[0]))
         return float(lower[0, 0]), float(upper[0, 0])
 
-    @property
-    def _chance(self) -> float:
-        """τ of people with C different items each."""
+    def law(self, cosine: float) -> ShapeLaw:
+        """The law that intervals are made from, by what is released of such a pair on average."""
+        return self._law(*self._rows(cosine))
+
+    def true_law(self, law: ShapeLaw, squared: Floats) -> ShapeLaw:
+        """The law of the estimates themselves at these squared distances: a person's items are independent, and every item differs by the same factor."""
+        curve = law.curve
+        if self.votes is not None:
+            curve = replace(
+                curve, a=curve.a - self.votes.transform.variance_coefficients[1] * self.mix.fourth
+            )
         if not self.beyond_chance:
-            return 0.0
-        return max(0.0, 1 - self.contribution * self.mix.concentration) / self.total
+            return replace(law, curve=curve)
+        one = np.ones(1)
+        root = math.sqrt(self._squared_covariance)
+        rows, columns = (
+            replace(side, sampling=root / people * one, top=one)
+            for side, people in zip((law.rows, law.columns), self.people, strict=True)
+        )
+        each = self.mix.popular / self.mix.items_per_person + self._collisions * self.mix.apart
+        linear = squared * each * sum(1 / people for people in self.people)
+        return replace(law, rows=rows, columns=columns, linear=linear, curve=curve)
+
+    def _is_coarse(self, law: ShapeLaw, values: Floats) -> bool:
+        """Whether the number of people, low as it is in one of ten cases, is too coarse for intervals of such estimates."""
+        if self.votes is None:
+            return False
+        deviation = _NINE_OF_TEN * math.sqrt(self.votes.people_variance)
+        rows, columns = (
+            replace(side, total_error=side.total_error / max(1 - deviation / people, 0.1) ** 2)
+            for side, people in zip((law.rows, law.columns), self.people, strict=True)
+        )
+        law = replace(law, rows=rows, columns=columns)
+        ends = np.concatenate([np.zeros((1, 1)), law.lower_ends(values, self.tail)], axis=1)
+        return bool(law.is_coarse(ends, self.tail).any())
 
     @property
-    def _unit(self) -> float:
-        """c²: squared data units in a squared integer unit."""
-        return 1.0 if self.transform is None else float(self.transform.scale_squared)
+    def _collisions(self) -> float:
+        """1/k: how often two items share a bin."""
+        if self.votes is None or not self.votes.transform.projects:
+            return 0.0
+        return 1 / self.votes.transform.sketch_dim
+
+    @property
+    def _squared_covariance(self) -> float:
+        """tr Σ² of one vote, in the sketch."""
+        mix = self.mix
+        return mix.own * mix.concentration * mix.length**2 + self._collisions * mix.apart**2
 
     def _rows(self, cosine: float) -> tuple[ShapeRows, ShapeRows]:
         """What their rows look like on average: two vectors in a plane, with the lengths and the angle of the mixes."""
-        squared, total = self.mix.concentration, np.array([self.total])
-        norm = squared + self._chance
-        inner = squared * cosine / norm  # chance lies at right angles
-        law = self.law.cumulants
-        is_noisy = float(self.transform is not None)
-        cumulants = enumerate((law.k2, law.k4, self.law.higher_cumulants[0]), start=1)
-        k2, k4, k6 = (np.array([is_noisy * self._unit**power * each]) for power, each in cumulants)
-        error = np.array([0.0 if self.total_law is None else self.total_law.second_moment])
-        sides = []
-        for angle in (1.0, inner):
-            values = math.sqrt(norm) * np.array([[angle, math.sqrt(max(0.0, 1 - angle**2))]])
-            rows = ShapeRows.of(self.total * values, total, (k2, k4, k6), np.zeros(1), error, None)
-            rows = replace(rows, top=np.minimum(rows.top, self._fullest(float(k2[0]))))
-            if self.beyond_chance:
-                rows = rows.sampled(total, np.array([float(self.contribution)]))
-            sides.append(rows)
-        return sides[0], sides[1]
+        return self._row(self.people[0], 1.0), self._row(self.people[1], cosine)
 
-    def _fullest(self, noise_variance: float) -> float:
+    def _row(self, people: int, cosine: float) -> ShapeRows:
+        mix, votes, total = self.mix, self.votes, np.array([float(people)])
+        chance = mix.apart / people if self.beyond_chance else 0.0
+        norm = mix.concentration + chance
+        inner = cosine * mix.concentration / norm  # chance lies at right angles
+        values = np.zeros((1, 2 if votes is None else max(2, votes.transform.sketch_dim)))
+        values[0, :2] = math.sqrt(norm) * np.array([inner, math.sqrt(max(0.0, 1 - inner**2))])
+        cumulants, variance = [0.0, 0.0, 0.0], 0.0
+        if votes is not None:
+            law, unit = votes.law, votes.unit
+            noises = (law.cumulants.k2, law.cumulants.k4, law.higher_cumulants[0])
+            cumulants = [unit**power * each for power, each in enumerate(noises, start=1)]
+            variance = votes.people_variance
+        k2, k4, k6 = (np.array([each]) for each in cumulants)
+        rows = ShapeRows.of(people * values, total, (k2, k4, k6), np.zeros(1), np.array([variance]))
+        if not self.beyond_chance:
+            return rows
+        rows = rows.sampled(self._spread(total), None)
+        return replace(rows, top=np.minimum(rows.top, self._fullest(people, float(k2[0]))))
+
+    def _spread(self, total: Floats) -> Spread:
+        """The typical Q and F: E‖Σ aaᵀ‖² = n²·E⟨v,w⟩² + n·E‖v‖⁴ for two votes v and w, and E⟨v,w⟩² = tr Σ² + 2μᵀΣμ + π⁴."""
+        mix, votes = self.mix, self.votes
+        sample = 1.0 if votes is None else votes.sample
+        noise = 0.0 if votes is None else votes.spread_variance
+        products = total
+        is_known = votes is None or votes.transform.sketch_dim <= MOST_WITH_NORM
+        if is_known:
+            along = mix.popular * mix.length + self._collisions * mix.apart  # μᵀΣμ/π²
+            two = self._squared_covariance + 2 * mix.concentration * along + mix.concentration**2
+            products = np.minimum(total, np.sqrt(total**2 * two + total * mix.length**2 / sample))
+        of_products = noise / sample**2 if is_known else 0.0
+        one = np.ones(1)
+        return Spread(total, total * mix.length, products, noise * one, of_products * one, sample * one)
+
+    def _fullest(self, people: int, noise_variance: float) -> float:
         """About the share of the fullest bin: the most popular item, others that fall into its bin, chance and noise."""
-        if self.transform is None:
-            return self.mix.top
-        variance = (self.mix.top * self.total if self.beyond_chance else 0.0) + noise_variance
-        return self.mix.top + 1 / self.transform.sketch_dim + math.sqrt(variance) / self.total
+        variance = self.mix.top * self.mix.length * people + noise_variance
+        return self.mix.top + self._collisions + math.sqrt(variance) / people
 
     def _law(self, rows: ShapeRows, columns: ShapeRows) -> ShapeLaw:
-        """The law that intervals are made from."""
         k2, k4 = (float(getattr(rows, name)[0] + getattr(columns, name)[0]) for name in ("k2", "k4"))
-        curve, coordinates = _NO_NOISE, 1
-        if self.transform is not None:
-            noise = Cumulants(k2 / self._unit, k4 / self._unit**2)
-            curve = curve_of(self.transform, "output", 1.0, noise)
-            coordinates = self.transform.sketch_dim
-        law = ShapeLaw.of(rows, columns, curve, None)
-        return replace(law, coordinates=coordinates)
+        curve = _NO_NOISE
+        if self.votes is not None:
+            noise = Cumulants(k2 / self.votes.unit, k4 / self.votes.unit**2)
+            curve = curve_of(self.votes.transform, "output", 1 / VOTE, noise)
+        return ShapeLaw.of(rows, columns, curve, None)
 
-    def _true(self, law: ShapeLaw, squared: Floats) -> ShapeLaw:
-        """The law of the estimates themselves: a person's items are independent, and every item differs by the same factor."""
-        own, curve = self.mix.own, law.curve
-        if self.transform is not None:
-            curve = replace(curve, a=curve.a - self.transform.variance_coefficients[1] * self.mix.fourth)
-        if not self.beyond_chance:
-            return replace(law, curve=curve)
-        chance, one = np.array([self._chance]), np.ones(1)
-        rows = replace(law.rows, items=own * one, chance=chance, top=one)
-        linear = 2 * squared * self.mix.popular / self.total / own
-        return replace(law, rows=rows, columns=rows, linear=linear, curve=curve)
+
+def typical_mix(
+    protocol: Protocol, input_dim: int | None, items_per_person: float | None, concentration: float | None
+) -> Mix:
+    """The mix of a typical party; what is None is as usual: five items, or those of a record, and the smaller concentration of Zipf's law and 0.006.
+
+    Args:
+        protocol: One with the same record.
+        input_dim: How many items there are; None for an open vocabulary.
+        items_per_person: How many different items a person typically has.
+        concentration: How often two votes of a party are for the same item.
+    """
+    if protocol.record is not None:
+        per_person = float(protocol.record.items_per_row)
+    else:
+        per_person = (items_per_person or ITEMS_PER_PERSON) ** _DIFFERENT
+    items = min(input_dim or max(_ITEMS, 2 * math.ceil(per_person)), _MOST_ITEMS)
+    if concentration is None:
+        usual = Mix.zipf(items, per_person)
+        if usual.concentration <= _CONCENTRATION or items < 1 / _CONCENTRATION:
+            return usual
+        return Mix.of_concentration(_CONCENTRATION, items, per_person)
+    if input_dim is None:
+        items = min(max(items, math.ceil(2 / concentration)), _MOST_ITEMS)
+    if concentration * items < 1:
+        raise ParameterError(
+            f"concentration must be at least one over the number of items, got {concentration:g}"
+        )
+    return Mix.of_concentration(concentration, items, per_person)
+
+
+def _zipf(items: int, cap: float) -> Floats:
+    """Shares by Zipf's law, up to the cap."""
+    cap = max(cap, 1 / items)
+    weights = 1 / np.arange(1, items + 1)
+    full = np.arange(items)  # so many items are at the cap, and the others share the rest
+    scale = (1 - full * cap) / np.cumsum(weights[::-1])[::-1]
+    first = int(np.argmax(scale * weights <= cap * (1 + 1e-12)))
+    shares: Floats = np.minimum(scale[first] * weights, cap)
+    return shares
