@@ -122,6 +122,10 @@ class ShapeRows:
             top=top,
         )
 
+    def span(self, rows: slice) -> "ShapeRows":
+        """Some rows."""
+        return ShapeRows(**{name: numbers[rows] for name, numbers in vars(self).items()})
+
     def scaled(self, factor: Floats) -> "ShapeRows":
         """The rows times numbers that are taken as known."""
         squared, size = factor**2, np.abs(factor)
@@ -149,7 +153,10 @@ class ShapeRows:
 
 @dataclass(frozen=True)
 class ShapeLaw:
-    """The law of D̂, the estimated squared distance of two shapes, as a function of the true D; for all pairs of two sides."""
+    """The law of D̂, the estimated squared distance of two shapes, as a function of the true D.
+
+    For all pairs of two sides; or, if it is paired, for each row and the column of the same number: n x 1.
+    """
 
     rows: ShapeRows
     columns: ShapeRows
@@ -157,22 +164,42 @@ class ShapeLaw:
     linear: Floats  # (5) ℓ̂, an estimate of what is at least δᵀΣδ; infinity if there is none
     coordinates: int
     curve: VarianceCurve  # of the sketch
+    is_paired: bool = False
 
     @classmethod
-    def of(cls, rows: ShapeRows, columns: ShapeRows, curve: VarianceCurve, root: float | None) -> "ShapeLaw":
-        """The law of all pairs; `root` is as for `ShapeRows.sampled`."""
+    def of(
+        cls,
+        rows: ShapeRows,
+        columns: ShapeRows,
+        curve: VarianceCurve,
+        root: float | None,
+        *,
+        is_paired: bool = False,
+    ) -> "ShapeLaw":
+        """The law of all pairs, or of each row with its column; `root` is as for `ShapeRows.sampled`."""
         p, q = rows.values, columns.values
-        linear = np.full((len(p), len(q)), np.inf)
+
+        def product(left: Floats, right: Floats) -> Floats:
+            return np.einsum("ij,ij->i", left, right)[:, None] if is_paired else left @ right.T
+
+        inner = product(p, q)
+        linear = np.full(inner.shape, np.inf)
         if root is not None and (rows.one_person.any() or columns.one_person.any()):
-            x, y = rows.one_person, columns.one_person
             size_p, size_q = np.abs(p), np.abs(q)
+            left, right = {"size": size_p.sum(axis=1)}, {"size": size_q.sum(axis=1)}
+            for side, each, size in ((left, rows, size_p), (right, columns, size_q)):
+                side |= {"cube": (size**3).sum(axis=1), "error": each.k2 + each.chance / p.shape[1]}
+                side["person"] = each.one_person
+            x, y = (
+                {name: _as_axis(numbers, axis, is_paired=is_paired) for name, numbers in side.items()}
+                for axis, side in enumerate((left, right))
+            )
+            error = x["error"] + y["error"]
             # Σ (p−q)²|p| and Σ (p−q)²|q|
-            left = (size_p**3).sum(axis=1)[:, None] - 2 * (p * size_p) @ q.T + size_p @ (q * q).T
-            right = (size_q**3).sum(axis=1)[None, :] - 2 * p @ (q * size_q).T + (p * p) @ size_q.T
-            errors = rows.k2[:, None] + columns.k2 + (rows.chance[:, None] + columns.chance) / p.shape[1]
-            linear = (left - errors * size_p.sum(axis=1)[:, None]) * x[:, None]
-            linear = root * np.maximum(linear + (right - errors * size_q.sum(axis=1)) * y, 0.0)
-        return cls(rows, columns, p @ q.T, linear, p.shape[1], curve)
+            by_p = x["cube"] - 2 * product(p * size_p, q) + product(size_p, q * q) - error * x["size"]
+            by_q = y["cube"] - 2 * product(p, q * size_q) + product(p * p, size_q) - error * y["size"]
+            linear = root * np.maximum(by_p * x["person"] + by_q * y["person"], 0.0)
+        return cls(rows, columns, inner, linear, p.shape[1], curve, is_paired)
 
     @property
     def value(self) -> Floats:
@@ -293,9 +320,16 @@ class ShapeLaw:
     def _part(self, rows: slice) -> "ShapeLaw":
         """The law of some rows with all columns."""
         b, c = (np.broadcast_to(each, self.inner.shape)[rows] for each in (self.curve.b, self.curve.c))
-        part = ShapeRows(**{name: values[rows] for name, values in vars(self.rows).items()})
         curve = replace(self.curve, b=b, c=c)
-        return replace(self, rows=part, inner=self.inner[rows], linear=self.linear[rows], curve=curve)
+        columns = self.columns.span(rows) if self.is_paired else self.columns
+        return replace(
+            self,
+            rows=self.rows.span(rows),
+            columns=columns,
+            inner=self.inner[rows],
+            linear=self.linear[rows],
+            curve=curve,
+        )
 
     def limits(self, d: Floats, tail: float) -> tuple[Floats, Floats]:
         """(9) D − q⁻√V and D + q⁺√V."""
@@ -326,10 +360,16 @@ class ShapeLaw:
 
     def _pair(self, *names: str) -> tuple[tuple[Floats, ...], tuple[Floats, ...]]:
         """These numbers of rows and of columns, in shapes that broadcast to the pairs."""
-        return (
-            tuple(getattr(self.rows, name)[:, None] for name in names),
-            tuple(getattr(self.columns, name)[None, :] for name in names),
+        rows, columns = (
+            tuple(_as_axis(getattr(side, name), axis, is_paired=self.is_paired) for name in names)
+            for axis, side in enumerate((self.rows, self.columns))
         )
+        return rows, columns
+
+
+def _as_axis(numbers: Floats, axis: int, *, is_paired: bool) -> Floats:
+    """One number for each row (axis 0) or column (axis 1), in a shape that broadcasts to the pairs."""
+    return numbers[:, None] if is_paired or axis == 0 else numbers[None, :]
 
 
 def bisect(
