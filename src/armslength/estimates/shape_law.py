@@ -191,7 +191,7 @@ class ShapeLaw:
                 side |= {"cube": (size**3).sum(axis=1), "error": each.k2 + each.chance / p.shape[1]}
                 side["person"] = each.one_person
             x, y = (
-                {name: _as_axis(numbers, axis, is_paired=is_paired) for name, numbers in side.items()}
+                {name: as_axis(numbers, axis, is_paired=is_paired) for name, numbers in side.items()}
                 for axis, side in enumerate((left, right))
             )
             error = x["error"] + y["error"]
@@ -361,13 +361,13 @@ class ShapeLaw:
     def _pair(self, *names: str) -> tuple[tuple[Floats, ...], tuple[Floats, ...]]:
         """These numbers of rows and of columns, in shapes that broadcast to the pairs."""
         rows, columns = (
-            tuple(_as_axis(getattr(side, name), axis, is_paired=self.is_paired) for name in names)
+            tuple(as_axis(getattr(side, name), axis, is_paired=self.is_paired) for name in names)
             for axis, side in enumerate((self.rows, self.columns))
         )
         return rows, columns
 
 
-def _as_axis(numbers: Floats, axis: int, *, is_paired: bool) -> Floats:
+def as_axis(numbers: Floats, axis: int, *, is_paired: bool) -> Floats:
     """One number for each row (axis 0) or column (axis 1), in a shape that broadcasts to the pairs."""
     return numbers[:, None] if is_paired or axis == 0 else numbers[None, :]
 

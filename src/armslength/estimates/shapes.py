@@ -6,7 +6,7 @@ intervals of totals, norms and distances allow (proof: docs/reference/answers.md
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -25,7 +25,7 @@ from armslength.estimates.distances import (
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import METHODS, Bounds, Level, Rule
 from armslength.estimates.pair_noise import Floats, noise_classes, scaled_pair_noises
-from armslength.estimates.shape_law import ShapeLaw, ShapeRows, Spread, bisect
+from armslength.estimates.shape_law import ShapeLaw, ShapeRows, Spread, as_axis, bisect
 from armslength.estimates.totals import DOUBTFUL, Total, total_rule
 from armslength.estimates.variance import ErrorModel
 from armslength.laws import Cumulants
@@ -59,7 +59,7 @@ def squared_shape_distances(
     a: Sketches, b: Sketches | None = None, *, beyond_chance: bool = False
 ) -> Estimate:
     """‖x/Tx − y/Ty‖² for all pairs of rows; the arguments are those of `shape_distances`."""
-    shapes = _Shapes(a, b, beyond_chance=beyond_chance)
+    shapes = Shapes(a, b, beyond_chance=beyond_chance)
     divided = [
         part.values / side.total[:, None] for side, part in zip(shapes.sides, shapes.sketches, strict=True)
     ]
@@ -77,21 +77,14 @@ def shape_cosines(a: Sketches, b: Sketches | None = None, *, beyond_chance: bool
 
     The arguments are those of `shape_distances`. The interval is approximate, and wide rather than narrow.
     """
-    shapes = _Shapes(a, b, beyond_chance=beyond_chance)
-    squares = [rows.norm - rows.subtracted for rows in shapes.rows]
-    lengths = [np.sqrt(np.where(square > 0, square, 1.0)) for square in squares]
-    p, q = (rows.scaled(1 / length) for rows, length in zip(shapes.rows, lengths, strict=True))
-    law, opposite = shapes.law(p, q), shapes.law(p, q.scaled(-np.ones(len(q.norm))))
-    norms = [shapes.law(side, side.nothing()) for side in (p, q)]
-    value = np.clip(law.inner, 0.0 if beyond_chance else -1.0, 1.0)  # nobody is counted less than 0 times
-    # Nothing is known of the cosine where noise and chance could be all of a row's length.
-    value[~np.logical_and.outer(squares[0] > 0, squares[1] > 0)] = np.nan
-    value[shapes.shared] = np.where(shapes.is_equal, 1.0, np.nan)
-    rule = Likeness(value, law, opposite, norms[0], norms[1], shapes.shared, shapes.is_equal, shapes.sides)
-    return shapes.estimate("shape cosines", value, rule)
+    shapes = Shapes(a, b, beyond_chance=beyond_chance)
+    rule = shapes.likeness(*shapes.rows)
+    rule.value[shapes.shared] = np.where(shapes.is_equal, 1.0, np.nan)
+    rule = replace(rule, shared=shapes.shared, is_equal=shapes.is_equal, sides=shapes.sides)
+    return shapes.estimate("shape cosines", rule.value, rule)
 
 
-class _Shapes:
+class Shapes:
     """Two sides whose shapes are compared."""
 
     def __init__(self, a: Sketches, b: Sketches | None, *, beyond_chance: bool) -> None:
@@ -127,11 +120,30 @@ class _Shapes:
         rows = ShapeRows.of(values, side.total, noise, self.model.bias * unit * k2, error)
         return rows.sampled(spread_of(sketches, side.total), self.root) if self.beyond_chance else rows
 
-    def law(self, rows: ShapeRows, columns: ShapeRows) -> ShapeLaw:
+    def law(self, rows: ShapeRows, columns: ShapeRows, *, is_paired: bool = False) -> ShapeLaw:
         """The law of squared distances of these rows, which may be scaled."""
-        k2, k4 = (np.add.outer(getattr(rows, name), getattr(columns, name)) for name in ("k2", "k4"))
+        k2, k4 = (
+            getattr(rows, name)[:, None] + as_axis(getattr(columns, name), 1, is_paired=is_paired)
+            for name in ("k2", "k4")
+        )
         curve = self.model.variance_curve(Cumulants(k2 / self.model.unit, k4 / self.model.unit**2))
-        return ShapeLaw.of(rows, columns, curve, self.root)
+        return ShapeLaw.of(rows, columns, curve, self.root, is_paired=is_paired)
+
+    def likeness(self, rows: ShapeRows, columns: ShapeRows, *, is_paired: bool = False) -> "Likeness":
+        """The cosines of these rows and their rule, for rows that have no noise in common and totals above 0."""
+        squares = [side.norm - side.subtracted for side in (rows, columns)]
+        lengths = [np.sqrt(np.where(square > 0, square, 1.0)) for square in squares]
+        p, q = (side.scaled(1 / length) for side, length in zip((rows, columns), lengths, strict=True))
+        law = self.law(p, q, is_paired=is_paired)
+        opposite = self.law(p, q.scaled(-np.ones(len(q.norm))), is_paired=is_paired)
+        norms = [self.law(side, side.nothing()) for side in (p, q)]
+        value = np.clip(
+            law.inner, 0.0 if self.beyond_chance else -1.0, 1.0
+        )  # nobody is counted less than 0 times
+        # Nothing is known of the cosine where noise and chance could be all of a row's length.
+        value[~((squares[0][:, None] > 0) & (as_axis(squares[1], 1, is_paired=is_paired) > 0))] = np.nan
+        none = np.zeros(0, dtype=np.int64)
+        return Likeness(value, law, opposite, norms[0], norms[1], (none, none), np.zeros(0, dtype=np.bool_))
 
     def estimate(self, quantity: str, value: Floats, rule: Rule) -> Estimate:
         """The estimate, with a note on what must be known to read it."""
@@ -283,7 +295,7 @@ class Likeness:
     columns: ShapeLaw  # of ‖w‖²
     shared: tuple[NDArray[np.int64], NDArray[np.int64]]
     is_equal: NDArray[np.bool_]
-    sides: "tuple[_Side, _Side] | None" = None  # None for a plan, where both are known
+    sides: "tuple[_Side, _Side] | None" = None  # None where both are known to be above 0
     variance: None = None
 
     def interval(self, level: Level) -> Bounds:
@@ -293,9 +305,10 @@ class Likeness:
         (low, high), (lower, upper) = self._by_distance(level.tail / 2), self._by_deviation(level.tail / 2)
         possible = 0.0 if self.law.rows.one_person.any() else -1.0
         lower, upper = np.fmax(np.fmax(low, lower), possible), np.fmin(np.fmin(high, upper), 1.0)
+        is_known = ~np.isnan(self.value)
         if self.sides is not None:
-            is_known = _have_totals(self.sides, level) & ~np.isnan(self.value)
-            lower, upper = np.where(is_known, lower, possible), np.where(is_known, upper, 1.0)
+            is_known &= _have_totals(self.sides, level)
+        lower, upper = np.where(is_known, lower, possible), np.where(is_known, upper, 1.0)
         lower[self.shared], upper[self.shared] = np.where(self.is_equal, 1.0, possible), 1.0
         return lower, upper
 
@@ -305,6 +318,7 @@ class Likeness:
         sides = [self.rows.interval(_TO_LENGTH * tail), self.columns.interval(_TO_LENGTH * tail)]
         (x_low, x_high), (y_low, y_high) = ([np.sqrt(end[:, 0]) for end in side] for side in sides)
         x_low, x_high = x_low[:, None], x_high[:, None]
+        y_low, y_high = (as_axis(end, 1, is_paired=self.law.is_paired) for end in (y_low, y_high))
         gap = np.maximum(x_high - y_low, y_high - x_low)
         with np.errstate(divide="ignore", invalid="ignore"):
             lower = 1 - farthest / (2 * x_low * y_low)
