@@ -136,6 +136,15 @@ def three_digits(number: float) -> str:
     return f"{float(f'{number:.3g}'):,g}"
 
 
+def similarity_text(value: float, lower: float, upper: float) -> str:
+    """A similarity with its interval, with as many digits as the interval supports: "0.91 (0.88 to 0.94)"."""
+    if math.isnan(value):
+        return f"unknown ({max(lower, 0.0):.2f} to {upper:.2f})"
+    width = max(upper - lower, 1e-4)
+    digits = min(max(math.ceil(-math.log10(width)), 2), 4)
+    return f"{value:.{digits}f} ({lower:.{digits}f} to {upper:.{digits}f})"
+
+
 def shortened(label: str, width: int) -> str:
     """The label, with an ellipsis in its middle if it is too long."""
     if len(label) <= width:

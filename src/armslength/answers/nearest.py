@@ -158,12 +158,15 @@ def nearest(  # noqa: PLR0913  # each chooses one thing
         simultaneous: Whether the level holds for all queries together instead of for each.
         show_progress: Whether to show a bar on a terminal.
     """
-    queries, left_out = with_shapes(checked_sketches("queries", queries, 1), by, 1)
+    estimator = pair_estimator(by, beyond_chance=beyond_chance)  # refuses what does not go together
+    queries, left_out = with_shapes(
+        checked_sketches("queries", queries, 1), by, 1, beyond_chance=beyond_chance
+    )
     notes = [left_out]
     if index is None:
         rows = checked_sketches("index", queries, 2)
     else:
-        rows, left_out = with_shapes(checked_sketches("index", index, 1), by, 1)
+        rows, left_out = with_shapes(checked_sketches("index", index, 1), by, 1, beyond_chance=beyond_chance)
         notes.append(left_out)
     _check_size("queries", queries)
     _check_size("index", rows)
@@ -171,7 +174,6 @@ def nearest(  # noqa: PLR0913  # each chooses one thing
     others = len(rows) - (index is None)
     answers_each = min(integer("count", count, at_least=1, at_most=2**31), others)
     confidence = Level.of(level, method, others * (len(queries) if simultaneous else 1))  # before any work
-    estimator = pair_estimator(by, beyond_chance=beyond_chance)
     shortlist = Shortlist(len(queries), answers_each)
     noise_of_row, _ = noise_classes(rows.noises)
     with progress("nearest", len(queries) * len(rows), "pairs", show=show_progress) as advance:

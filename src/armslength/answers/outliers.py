@@ -1,4 +1,4 @@
-"""Which parties are surely unlike the rest."""
+"""Which parties are unlike the others: each against the typical party, the average of all others."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,88 +8,132 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength import plots
-from armslength.answers.pairs import (
-    Answer,
-    PairEstimator,
-    answer_note,
-    checked_sketches,
-    pair_estimator,
-    row_blocks,
-    tiles_within,
-    with_shapes,
-)
+from armslength.answers.pairs import Answer, answer_note, checked_sketches, pair_estimator, with_shapes
 from armslength.checks import number
-from armslength.estimates.distances import clear_note
-from armslength.estimates.estimate import Estimate
-from armslength.estimates.intervals import Bounds, Level
-from armslength.results import sentences, three_digits
-from armslength.sketches.sketches import Sketches
+from armslength.estimates.distances import clear_note, squared_norms
+from armslength.estimates.intervals import METHODS, Level
+from armslength.estimates.pair_noise import Floats
+from armslength.estimates.shapes import ALIKE
+from armslength.estimates.totals import totals
+from armslength.estimates.typical import TypicalParties
+from armslength.results import Column, heading, line, sentences, similarity_text, three_digits
+from armslength.sketches.sketches import Sketches, sum_rows
 
-Matrix = NDArray[np.float64]
 
-
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Outliers(Answer):
-    """How far each party is from half of the others, and whether that is surely unusual; in data units.
+    """How far each party is from the typical party, and whether that is unusual.
 
-    A party's score is the median of its true distances to the others; the typical score is the median over all parties.
-    An outlier is a party whose score is more than `factor` times the typical one. With probability at least `level`, no
-    party that is not an outlier is called one.
+    The typical party is the average of all other parties, none weighing more than their median. An outlier is farther from it than
+    `factor` times what is usual: the median distance of the other parties from theirs. With probability at least `level`, no party that is
+    not an outlier is called one, and all intervals hold together.
 
     Attributes:
         labels: The parties.
-        score: Each party's estimated score.
-        lower: The lower ends of the scores.
-        upper: The upper ends of the scores.
-        is_outlier: Whether each party is surely an outlier: its lower end is above `factor` times the upper end of `typical`.
-        typical: (estimate, lower, upper) of the typical score.
-        factor: How many times the typical score is still usual.
+        people: How many people each has, as released; None by size.
+        distance: The estimated distance of each party from the typical party, in data units.
+        lower: The lower ends of the distances.
+        upper: The upper ends.
+        similarity: n x 3: how similar the profiles of each party and the typical party are, with both ends; None by size.
+        usual: For each party, an upper end of the median distance of the others.
+        factor: How many times the usual distance is not yet unusual.
     """
 
     labels: tuple[str, ...]
-    score: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    is_outlier: NDArray[np.bool_]
-    typical: tuple[float, float, float]
+    people: Floats | None
+    distance: Floats
+    lower: Floats
+    upper: Floats
+    similarity: Floats | None
+    usual: Floats
     factor: float
+
+    @property
+    def is_outlier(self) -> NDArray[np.bool_]:
+        """Whether each party is called an outlier: its lower end is above `factor` times the usual."""
+        called: NDArray[np.bool_] = self.lower > self.factor * self.usual
+        return called
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """Of each party and the typical one: "alike" (similarity at least 0.95), "differ" or "inconclusive"."""
+        words = np.where(self.lower > 0, "differ", "inconclusive")
+        if self.similarity is not None:
+            words = np.where(self.similarity[:, 1] >= ALIKE, "alike", words)
+        return tuple(words.tolist())
+
+    @property
+    def ranking(self) -> NDArray[np.int64]:
+        """The numbers of the parties: outliers first, then by their distance."""
+        return np.lexsort((-self.distance, ~self.is_outlier))
+
+    def times_usual(self, row: int) -> float:
+        """How many times as far as is usual a party is at least."""
+        return float(self.lower[row] / self.usual[row]) if self.usual[row] > 0 else np.inf
+
+    def similarity_words(self, row: int) -> str:
+        """The similarity with its interval, such as "0.60 (0.57 to 0.63)"."""
+        return "" if self.similarity is None else similarity_text(*self.similarity[row].tolist())
 
     def sentence(self, row: int) -> str:
         """What can be said of one party."""
-        name = self.labels[row]
-        lower, upper, typical, high = map(
-            three_digits, (self.lower[row], self.upper[row], *self.typical[::2])
-        )
+        name, similar = self.labels[row], self.similarity_words(row)
+        distance = f"distance {three_digits(self.lower[row])} to {three_digits(self.upper[row])}"
+        numbers = f"similarity {similar}" if similar else distance
         if self.is_outlier[row]:
             return (
-                f"{name} is unlike the rest: half of the others are at least {lower} away, where {typical} "
-                f"(at most {high}) is typical"
+                f"{name} is unlike the others: at least {self.times_usual(row):.2g} times as far from the typical party as is usual; "
+                f"{numbers}"
             )
-        if self.upper[row] <= self.factor * self.typical[1]:
-            return f"{name} is like the rest: half of the others are at most {upper} away"
-        return f"{name}: cannot say; its median distance to the others is {lower} to {upper}"
+        return {
+            "alike": f"{name} and the typical party are alike: {numbers}",
+            "differ": f"{name} and the typical party differ, but not unusually: {numbers}",
+            "inconclusive": f"{name}: inconclusive; {numbers}",
+        }[self.verdict[row]]
 
     def to_arrow(self) -> pa.Table:
-        """One line for each party: label, score, lower, upper, is_outlier, in_clear (data without noise is part of the answer)."""
-        names = ("score", "lower", "upper", "is_outlier")
-        columns = {"label": self.labels, **{name: getattr(self, name) for name in names}}
+        """One line for each party: party, people, verdict, outlier, similarity with its ends (by shape), distance with its ends, usual, in_clear."""
+        columns: dict[str, Any] = {"party": self.labels}
+        if self.people is not None:
+            columns["people"] = self.people
+        columns |= {"verdict": self.verdict, "outlier": self.is_outlier}
+        if self.similarity is not None:
+            names = ("similarity", "similarity_lower", "similarity_upper")
+            columns |= dict(zip(names, self.similarity.T, strict=True))
+        columns |= {name: getattr(self, name) for name in ("distance", "lower", "upper", "usual")}
         return self._table(columns, factor=repr(self.factor))
 
     def plot(self, ax: Any = None) -> Any:
-        """Matplotlib axes with the interval of each party's score, largest first, the typical score and the limit for outliers."""
-        typical, _, high = self.typical
-        marks = [(typical, "typical score"), (self.factor * high, "limit for outliers")]
-        ends, label = (self.score, self.lower, self.upper), f"median distance to the others{self._unit}"
-        words = ("outlier", "not surely an outlier")
+        """Matplotlib axes with the interval of each party's distance from the typical party, largest first, and the limit for outliers."""
+        limit = self.factor * float(np.median(self.usual))
+        ends = (self.distance, self.lower, self.upper)
+        label = f"distance from the typical party{self._unit}"
+        words = ("outlier", "not found to be one")
+        marks = [(limit, "limit for outliers")]
         return plots.forest(self.labels, ends, self.is_outlier, label, ax, marks=marks, words=words)
 
     def _title(self) -> str:
         count = f"{int(self.is_outlier.sum())} of {len(self.labels)} parties"
-        return f"{count} surely unlike the rest, at {100 * self.level:.6g}%, all together"
+        return f"{count} unlike the others ({100 * self.level:.6g}% confidence, all parties together)"
 
     def __str__(self) -> str:
-        order = np.argsort(-self.score, kind="stable")
-        return sentences([*map(self.sentence, order.tolist()), self._title()], self.note)
+        columns = [Column.of_labels("party", self.labels), Column("verdict", len("inconclusive"))]
+        if self.people is not None:
+            columns.insert(1, Column("people", 9, is_number=True))
+        if self.similarity is not None:
+            columns.append(Column("similarity to the typical party", 31))
+        columns.append(Column("times the usual distance", 24, is_number=True))
+        lines = [self._title(), "", heading(columns)]
+        for row in self.ranking.tolist():
+            word = "outlier" if self.is_outlier[row] else self.verdict[row]
+            cells: list[Any] = [self.labels[row], word]
+            if self.people is not None:
+                cells.insert(1, f"{max(self.people[row], 0):,.0f}")
+            if self.similarity is not None:
+                cells.append(self.similarity_words(row))
+            cells.append(f"at least {self.times_usual(row):.2g}")
+            lines.append(line(columns, cells))
+        return sentences([*lines, ""], self.note)
 
 
 def outliers(
@@ -99,63 +143,48 @@ def outliers(
     factor: float = 1.5,
     by: str = "size",
     beyond_chance: bool = False,
-    method: str = "asymptotic",
 ) -> Outliers:
-    """Which parties are farther from half of the others than `factor` times what is typical.
+    """Which parties are farther from the typical party than `factor` times what is usual.
 
-    Medians do not mind one or two outliers among the others. Their ends are the medians of simultaneous ends of all pairs.
+    Parties that are too small to say anything about are left out; the note names them.
 
     Args:
         sketches: One row for each party, at least three.
         level: With this probability no party is falsely called an outlier.
-        factor: How many times the typical distance is still usual; at least 1.
+        factor: How many times the usual distance is not yet unusual; at least 1.
         by: "size" for rows as they are, "shape" for rows divided by their totals.
         beyond_chance: Whether to ask about the populations behind the rows, as for `shape_distances`; by shape.
-        method: "asymptotic" or "guaranteed", as for `Estimate.interval`.
     """
-    sketches, left_out = with_shapes(checked_sketches("sketches", sketches, 3), by, 3)
     times = number("factor", factor, above=1.0 - 2**-53, at_most=1e6)
-    pairs = len(sketches) * (len(sketches) - 1) // 2
-    pair_level = Level.of(level, method, pairs)  # checked before any work
-    estimator = pair_estimator(by, beyond_chance=beyond_chance)
-    blocks = [_medians(rows, sketches, estimator, pair_level) for rows in row_blocks(len(sketches))]
-    medians = [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
-    note = answer_note(by, clear_note(sketches), left_out, beyond_chance=beyond_chance)
-    question = {"level": level, "by": by, "beyond_chance": beyond_chance}
-    return _outliers_of(medians, sketches.labels, times, note=note, **question)
-
-
-def estimate_outliers(
-    estimate: Estimate, interval: Bounds, *, factor: float = 1.5, **question: Any
-) -> Outliers:
-    """The outliers by squared distances of all pairs, whose intervals hold together at this level."""
-    medians = [_median_distance(_without_itself(squares)) for squares in (estimate.value, *interval)]
-    return _outliers_of(medians, estimate.labels[0], factor, note=estimate.note, **question)
-
-
-def _outliers_of(medians: list[Matrix], labels: tuple[str, ...], factor: float, **answer: Any) -> Outliers:
-    """The outliers by the (estimate, lower, upper) of each party's median distance."""
-    score, lower, upper = medians
-    typical, low, high = (float(np.median(column)) for column in medians)
-    is_outlier = lower > factor * high
-    return Outliers(labels, score, lower, upper, is_outlier, (typical, low, high), factor, **answer)
-
-
-def _medians(rows: range, sketches: Sketches, estimator: PairEstimator, level: Level) -> tuple[Matrix, ...]:
-    """(estimate, lower, upper) of the median distance of each row to the others."""
-    tiles: list[list[Matrix]] = []
-    for tile in tiles_within(rows, sketches, estimator):
-        numbers = [tile.estimate.value, *tile.estimate.rule.interval(level)]
-        tiles.append(list(map(_without_itself, numbers)) if tile.estimate.within else numbers)
-    whole = (np.concatenate(parts, axis=1) for parts in zip(*tiles, strict=True))
-    return tuple(map(_median_distance, whole))
-
-
-def _without_itself(squares: Matrix) -> Matrix:
-    """The matrix without its diagonal."""
-    return squares[~np.eye(len(squares), dtype=np.bool_)].reshape(len(squares), -1)
-
-
-def _median_distance(squares: Matrix) -> Matrix:
-    medians: Matrix = np.median(np.sqrt(np.maximum(squares, 0.0)), axis=1)
-    return medians
+    pair_estimator(by, beyond_chance=beyond_chance)  # refuses what does not go together
+    rows, left_out = with_shapes(
+        checked_sketches("sketches", sketches, 3), by, 3, beyond_chance=beyond_chance
+    )
+    # If all P intervals hold, no call is false.
+    party_level = Level.of(level, METHODS[0], len(rows))
+    people = similarity = None
+    if by == "size":
+        typical = rows * (len(rows) / (len(rows) - 1)) - sum_rows(rows, "all") / (len(rows) - 1)
+        estimate = squared_norms(typical)
+        squares = estimate.value, *estimate.rule.interval(party_level)
+    else:
+        parties = TypicalParties.of(rows, beyond_chance=beyond_chance)
+        squares = parties.squared_distances(party_level.tail)
+        similarity = np.stack(parties.similarities(party_level), axis=1)
+        people = totals(rows).value
+    distance, lower, upper = (np.sqrt(np.maximum(ends, 0.0)) for ends in squares)
+    others = [np.delete(upper, row) for row in range(len(rows))]
+    return Outliers(
+        labels=rows.labels,
+        people=people,
+        distance=distance,
+        lower=lower,
+        upper=upper,
+        similarity=similarity,
+        usual=np.array([np.median(ends) for ends in others]),
+        factor=times,
+        level=level,
+        by=by,
+        beyond_chance=beyond_chance,
+        note=answer_note(by, clear_note(rows), left_out, beyond_chance=beyond_chance),
+    )

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength.checks import one_of
-from armslength.errors import ParameterError, plural
+from armslength.errors import NotResolvableError, ParameterError, plural
 from armslength.estimates.distances import is_clear, squared_distances
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.pair_noise import Floats
@@ -22,6 +22,7 @@ from armslength.estimates.shapes import (
     squared_shape_distances,
 )
 from armslength.estimates.totals import has_sure_total
+from armslength.estimates.typical import large_enough
 from armslength.results import Result
 from armslength.sketches.sketches import Sketches
 
@@ -130,15 +131,21 @@ def answer_note(by: str, *others: str, beyond_chance: bool = False) -> str:
     return "; ".join(filter(None, (question if by == "shape" else "", *others)))
 
 
-def with_shapes(sketches: Sketches, by: str, at_least: int) -> tuple[Sketches, str]:
-    """The rows that have a shape, if that is the question, and a note that names the others: their totals may be 0."""
+def with_shapes(
+    sketches: Sketches, by: str, at_least: int, *, beyond_chance: bool = False
+) -> tuple[Sketches, str]:
+    """The rows whose profiles something can be said of, if that is the question, and a note that names the others."""
     if by != "shape" or sketches.totals is None:
         return sketches, ""
-    is_sure = has_sure_total(sketches)
-    if is_sure.all():
+    is_large = large_enough(sketches, beyond_chance=beyond_chance)
+    if is_large.all():
         return sketches, ""
-    checked_sketches("sketches with a total above 0", sketches[is_sure], at_least)
-    return sketches[is_sure], f"left out: {some_labels(sketches.labels, ~is_sure)}, whose total may be 0"
+    names = some_labels(sketches.labels, ~is_large)
+    if is_large.sum() < at_least:
+        raise NotResolvableError(
+            f"too few people to say anything about {names}; {plural(int(is_large.sum()), 'party is', 'parties are')} left, and this takes {at_least}"
+        )
+    return sketches[is_large], f"left out, because they have too few people to say anything: {names}"
 
 
 def verdicts(lower: Floats, upper: Floats) -> tuple[str, ...]:

@@ -22,8 +22,7 @@ from armslength.laws import DiscreteLaplace
 from armslength.protocol.neighbors import VOTE
 from armslength.sketches.sketches import Sketches
 
-Noise = tuple[DiscreteLaplace, int]  # a law in grid units, and how many noises have it
-_Scaled = tuple[DiscreteLaplace, int, float | Floats]  # the same, and a factor on each noise
+_Scaled = tuple[DiscreteLaplace, int, float | Floats]  # as a `Noise`, with a factor for each prevalence
 
 LARGEST_TAIL = 0.05  # up to which adding squares is cautious for Laplace noise
 MOST_UNDERCOUNT = 0.05  # of the people: beyond it, no difference is named
@@ -33,6 +32,14 @@ _LARGEST_TILT = 300.0  # e^s of it is a float
 _ENDS = np.geomspace(1e-9, 0.5, 240)
 _NODES = np.concatenate([[0.0], _ENDS, 1 - _ENDS[-2::-1], [1.0]])  # prevalences, dense near 0 and 1
 _LATTICE = 0.5  # people are whole: half of one
+
+
+class Noise(NamedTuple):
+    """Some independent noises."""
+
+    law: DiscreteLaplace  # in grid units
+    often: int  # how many noises have it
+    factor: float = 1.0  # of each
 
 
 class Limits(NamedTuple):
@@ -65,26 +72,39 @@ class Prevalence:
     beyond_chance: bool = True
 
     @classmethod
-    def of(cls, sketches: Sketches, *, beyond_chance: bool) -> "Prevalence":
-        """The people of all rows together."""
+    def of(cls, sketches: Sketches, *, beyond_chance: bool, weights: Floats | None = None) -> "Prevalence":
+        """The people of all rows together; or their average, by weights from 0 to 1 that are taken as given.
+
+        Of weighted people, chance is at most that of as many people with the weight 1: the cumulant generating function of a·X is at most
+        a times that of X, for a ≤ 1.
+        """
         if sketches.margins is None or sketches.totals is None:
             raise ParameterError(
                 "sketches must have been released with the same margins, got some without or with others; "
                 "plan a protocol with margins"
             )
         noises = sketches.noises.sum()
+        weights = np.ones(len(sketches)) if weights is None else weights
         if noises.in_clear.any() or not len(noises.ids) or (noises.coefficients != 1).any():
             raise ParameterError(
                 "rows to explain must be released rows, or sums of them, each once, got multiples, differences or data in the clear"
             )
-        protocols = [protocol for protocol, _ in noises.terms(0)]
-        *counts, undercount = sketches.margins.sum(axis=0, dtype=np.float64) / VOTE
+        terms = [
+            (protocol, float(weight))
+            for row, weight in enumerate(weights)
+            for protocol, _ in sketches.noises.terms(row)
+        ]
+        *counts, undercount = weights @ sketches.margins.astype(np.float64) / VOTE
         return cls(
             np.array(counts),
             float(undercount) / _UNDERCOUNT_UNIT,
-            float(sketches.totals.sum(dtype=np.float64)) / VOTE,
-            _counted(protocol.margin_law for protocol in protocols),
-            _counted(law for protocol in protocols for law in (protocol.total_law, protocol.spread_law)),
+            float(weights @ sketches.totals.astype(np.float64)) / VOTE,
+            _counted((protocol.margin_law, weight) for protocol, weight in terms),
+            _counted(
+                (law, weight)
+                for protocol, weight in terms
+                for law in (protocol.total_law, protocol.spread_law)
+            ),
             beyond_chance,
         )
 
@@ -141,14 +161,15 @@ def difference_limits(a: Limits, b: Limits) -> tuple[Floats, Floats, Floats]:
     return b.least - a.least, lower, upper
 
 
-def _counted(laws: Iterable[DiscreteLaplace | None]) -> tuple[Noise, ...]:
-    """How many noises have each law."""
-    return tuple(Counter(law for law in laws if law is not None).items())
+def _counted(laws: Iterable[tuple[DiscreteLaplace | None, float]]) -> tuple[Noise, ...]:
+    """How many noises have each law and weight; those without a weight do not count."""
+    counts = Counter((law, weight) for law, weight in laws if law is not None and weight > 0)
+    return tuple(Noise(law, often, weight) for (law, weight), often in counts.items())
 
 
 def _scaled(noises: tuple[Noise, ...], factor: float | Floats) -> list[_Scaled]:
     """Noises times a factor."""
-    return [(law, often, factor) for law, often in noises]
+    return [(noise.law, noise.often, noise.factor * factor) for noise in noises]
 
 
 def _noise_reach(noises: list[_Scaled], tail: float) -> float:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+from armslength.estimates.prevalence import Noise
 from armslength.planner.margin_plan import margin_tail, seen_from
 from armslength.planner.needs import rounded_up, smallest
 from armslength.planner.predictions import smallest_resolved_distance
@@ -35,7 +36,7 @@ def least_people(protocol: Protocol) -> int:
     pair = TypicalPair(mix, (1, 1), _TAIL, True, votes)
     if protocol.margins is None or protocol.margin_law is None:
         return least_people_of(pair, None)
-    noises = ((protocol.margin_law, 1),), ((protocol.total_law, 1), (protocol.spread_law, 1))
+    noises = (Noise(protocol.margin_law, 1),), (Noise(protocol.total_law, 1), Noise(protocol.spread_law, 1))
     tail = margin_tail(len(protocol.margins.names))
     return least_people_of(pair, lambda sizes: seen_from(sizes, *noises, tail))
 

@@ -25,7 +25,7 @@ _NINE_OF_TEN = 1.2816  # standard deviations
 _HARDLY_MORE = 1.25  # of the difference that is seen: then a smaller share is better
 _ROOM = Fraction(3, 2)  # times the typical item groups of a person: nearly everybody counts in full
 _MOST = 10_000
-NO_NOISE: tuple[Noise, ...] = ((DiscreteLaplace(0.5), 1),)  # next to none: half a grid unit
+NO_NOISE: tuple[Noise, ...] = (Noise(DiscreteLaplace(0.5), 1),)  # next to none: half a grid unit
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class MarginPlan:
         """The smallest difference in prevalence that is seen in nine of ten cases; None above 40 points."""
         sensitivity = margin_sensitivity(self.contribution, self.item_groups, self.relation)
         law = margin_law(sensitivity, epsilon * (self.share if share is None else share))
-        scalars = tuple((each, 1) for each in scalar_laws(epsilon * total_share, self.relation))
-        return seen_from(people, ((law, 1),), scalars, self._tail)
+        scalars = tuple(Noise(each, 1) for each in scalar_laws(epsilon * total_share, self.relation))
+        return seen_from(people, (Noise(law, 1),), scalars, self._tail)
 
     def chance(self, people: tuple[int, int]) -> float | None:
         """What would be seen without any noise."""
@@ -176,7 +176,7 @@ def seen_from(
     difference = 0.0
     sizes = np.array(people, dtype=np.float64)
     of_count, of_people = (
-        sum(often * law.second_moment for law, often in noises) / VOTE**2 for noises in (margins, scalars)
+        sum(each.often * each.law.second_moment for each in noises) / VOTE**2 for noises in (margins, scalars)
     )
     for _ in range(3):  # it hardly changes after the second time
         shares = PREVALENCE + np.array([-difference, difference]) / 2
