@@ -189,61 +189,95 @@ def explain(a: Sketches, b: Sketches, *, beyond_chance: bool = True, level: floa
         NotResolvableError: A side has too few people to say anything, given the noise, or its people have many more item groups than
             count in full (`margin_contribution`).
     """
-    sides = [checked_sketches(name, side, 1) for name, side in (("a", a), ("b", b))]
-    (answer,) = _explanations(sides, [(0, 1)], beyond_chance=beyond_chance, level=level)
+    sides = [Side.of(checked_sketches(name, side, 1)) for name, side in (("a", a), ("b", b))]
+    (answer,) = explain_sides(sides, [(0, 1)], beyond_chance=beyond_chance, level=level)
     if isinstance(answer, str):
         raise NotResolvableError(answer)
     return answer
 
 
-def explain_pairs(
+def explain_typical(
     sketches: Sketches,
-    pairs: Sequence[tuple[Sequence[int], Sequence[int]]],
+    members: Sequence[int],
     *,
     beyond_chance: bool = True,
     level: float = 0.95,
-) -> list[Explanation | str]:
-    """What `explain` says of each pair of (rows of a, rows of b), all of them together at the level; a text where it refuses.
+) -> Explanation:
+    """In which item groups some rows, added up, have more or fewer people than the typical party of all others.
 
-    A side that is part of many pairs is computed once: 276 pairs of 24 rows take as long as 24 sides.
+    Raises:
+        NotResolvableError: As for `explain`.
     """
-    numbers: dict[tuple[int, ...], int] = {}
-    places = [tuple(numbers.setdefault(tuple(rows), len(numbers)) for rows in pair) for pair in pairs]
-    sides = [sketches.rows(rows) for rows in numbers]
-    return _explanations(sides, places, beyond_chance=beyond_chance, level=level)
+    (answer,) = explain_sides(
+        [typical_of(sketches, members), Side.of(sketches, members)],
+        [(0, 1)],
+        beyond_chance=beyond_chance,
+        level=level,
+    )
+    if isinstance(answer, str):
+        raise NotResolvableError(answer)
+    return answer
 
 
-def _explanations(
-    sides: Sequence[Sketches], pairs: Sequence[tuple[int, ...]], *, beyond_chance: bool, level: float
+@dataclass(frozen=True)
+class Side:
+    """Rows that are added up, or averaged with weights from 0 to 1."""
+
+    rows: Sketches
+    name: str
+    weights: NDArray[np.float64] | None = None
+
+    @classmethod
+    def of(cls, sketches: Sketches, numbers: Sequence[int] | None = None) -> "Side":
+        """All rows, or those of these numbers, added up."""
+        rows = sketches if numbers is None else sketches.rows(numbers)
+        return cls(rows, _names(rows.labels))
+
+
+def typical_of(sketches: Sketches, members: Sequence[int]) -> Side:
+    """The typical party of all rows but the members: their average, none weighing more than the median."""
+    others = [row for row in range(len(sketches)) if row not in set(members)]
+    rows = sketches.rows(others)
+    if rows.totals is None or not len(rows):
+        raise ParameterError("the typical party is made of other parties with a number of people, got none")
+    people = np.maximum(rows.totals.astype(np.float64), 1.0)
+    return Side(rows, "the typical party", np.minimum(people, np.median(people)) / people)
+
+
+def explain_sides(
+    sides: Sequence[Side], pairs: Sequence[tuple[int, int]], *, beyond_chance: bool, level: float
 ) -> list[Explanation | str]:
+    """What `explain` says of each pair of sides, by number, all of them together at the level; a text where it refuses.
+
+    A side that is part of many pairs is computed once.
+    """
     confidence = number("level", level, above=0.0, at_most=1 - 1e-12)
-    check_margins(sides)
-    prevalences = [Prevalence.of(side, beyond_chance=beyond_chance) for side in sides]
-    names = sides[0].margin_names if sides else ()
+    check_margins([side.rows for side in sides])
+    people = [Prevalence.of(side.rows, beyond_chance=beyond_chance, weights=side.weights) for side in sides]
+    names = sides[0].rows.margin_names if sides else ()
     tail = (1 - confidence) / 2 / max(1, len(names) * len(pairs))
-    is_said = [can_be_said(side, tail) for side in prevalences]
-    limits = [side.limits(tail) if said else None for side, said in zip(prevalences, is_said, strict=True)]
+    limits = [each.limits(tail) if can_be_said(each, tail) else None for each in people]
     results: list[Explanation | str] = []
     for i, j in pairs:
-        if sides[i].noises.shared_count(sides[j].noises):
+        a, b = sides[i], sides[j]
+        if a.rows.noises.shared_count(b.rows.noises):
             raise ParameterError(
                 "a and b must have no release in common, got one on both sides; leave its rows out of one of them"
             )
         first, second = limits[i], limits[j]
         if first is None or second is None:
-            results.append(_refusal([(sides[side], prevalences[side]) for side in (i, j)], tail))
+            results.append(_refusal([(a, people[i]), (b, people[j])], tail))
             continue
-        a, b = sides[i], sides[j]
         notes = (
-            _undercount_note([(a, prevalences[i]), (b, prevalences[j])]),
+            _undercount_note([(a, people[i]), (b, people[j])]),
             POPULATIONS_NOTE if beyond_chance else COUNTS_NOTE,
-            _DISJOINT if max(_releases(a), _releases(b)) > 1 else "",
+            _DISJOINT if max(_releases(a.rows), _releases(b.rows)) > 1 else "",
         )
         results.append(
             Explanation(
-                labels=(_names(a.labels), _names(b.labels)),
-                rows=(len(a), len(b)),
-                people=(prevalences[i].people, prevalences[j].people),
+                labels=(a.name, b.name),
+                rows=(len(a.rows), len(b.rows)),
+                people=(people[i].people, people[j].people),
                 **_ranked(names, first, second),
                 level=confidence,
                 beyond_chance=beyond_chance,
@@ -263,16 +297,16 @@ def _releases(side: Sketches) -> int:
     return len(set(side.noises.origins["release"].tolist()))
 
 
-def _undercount_note(sides: Sequence[tuple[Sketches, Prevalence]]) -> str:
+def _undercount_note(sides: Sequence[tuple[Side, Prevalence]]) -> str:
     """By how much shares are too small, where that is worth a note."""
     lacking = [
-        f"{100 * people.undercount / people.people:.1f} points in {_names(side.labels)}"
+        f"{100 * people.undercount / people.people:.1f} points in {side.name}"
         for side, people in sides
         if people.lacks(_WORTH_A_NOTE, _SURELY)
     ]
     if not lacking:
         return ""
-    bound = _bound(sides[0][0])
+    bound = _bound(sides[0][0].rows)
     return (
         f"Some people have more than {plural(bound, 'item group')}, and count in part in each: shares can be up to about "
         f"{_joined(lacking)} too small. The intervals allow for it."
@@ -337,19 +371,19 @@ def check_margins(sides: Sequence[Sketches]) -> None:
         )
 
 
-def _refusal(sides: Sequence[tuple[Sketches, Prevalence]], tail: float) -> str:
+def _refusal(sides: Sequence[tuple[Side, Prevalence]], tail: float) -> str:
     """Why no difference between two sides is named, and what helps."""
     few = [(side, people) for side, people in sides if not people.has_people(min(tail, DOUBTFUL))]
     if few:
         side, people = min(few, key=lambda each: each[1].people / each[1].people_noise(_SURELY))
         return (
-            f"too few people to say: {_names(side.labels)} has about {max(0.0, people.people):,.0f}, with noise of "
+            f"too few people to say: {side.name} has about {max(0.0, people.people):,.0f}, with noise of "
             f"±{people.people_noise(_SURELY):,.0f}; add it up with similar parties (--with), leave it out, "
             "or plan a larger share of ε for the number of people (total_share)"
         )
-    cut = [_names(side.labels) for side, people in sides if people.lacks(MOST_UNDERCOUNT, _SURELY)]
-    bound = _bound(sides[0][0])
-    larger = min(max(2 * bound, bound + 5), len(sides[0][0].margin_names))
+    cut = [side.name for side, people in sides if people.lacks(MOST_UNDERCOUNT, _SURELY)]
+    bound = _bound(sides[0][0].rows)
+    larger = min(max(2 * bound, bound + 5), len(sides[0][0].rows.margin_names))
     return (
         f"people have more item groups than margin_contribution={bound} lets count: in {_joined(cut)} shares can be more than "
         f"{100 * MOST_UNDERCOUNT:g} points too small; plan again with a larger one, such as margin_contribution={larger}"

@@ -4,30 +4,33 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from armslength import plots
 from armslength.answers.pairs import (
-    BY,
     FEWER,
     MORE,
     NOT_FOUND,
     Answer,
     by_evidence,
     checked_sketches,
+    pair_estimator,
     verdicts,
 )
-from armslength.checks import number, one_of, short_repr
+from armslength.checks import number, short_repr
 from armslength.errors import NotResolvableError, ParameterError, plural
 from armslength.estimates.distances import clear_note
 from armslength.estimates.intervals import Level
-from armslength.estimates.item_intervals import ItemIntervals, item_intervals
+from armslength.estimates.item_intervals import ItemIntervals, item_intervals, largest_entries
+from armslength.estimates.pair_noise import Floats
+from armslength.estimates.shapes import POPULATIONS_NOTE, has_spread
 from armslength.estimates.totals import totals
-from armslength.protocol.protocol import Protocol, checked_vocabulary
+from armslength.protocol.protocol import VOTES, Protocol, checked_vocabulary
 from armslength.randomness.hashing import item_words, read_to_the_end
 from armslength.randomness.seeds import canonical_text
 from armslength.results import sentences
@@ -36,7 +39,8 @@ from armslength.sketches.sketches import Sketches, check_same_space, sum_rows
 _TO_TOTALS = 0.02  # of the error
 _MOST_SHOWN = 10
 _MOST_ITEMS = 2**24
-_SHARES = "a point more is one more in every 100 that were counted: people's items, or events"
+_VOTES = "a point more is one more in every 100 votes: everybody has one vote, split over all their items"
+_AMOUNTS = "a point more is one more in every 100 that were counted"
 _COUNTED = "about what was counted, not about the populations behind it"
 _UNLISTED = "an item that is not listed can share a bin with one that is: how often that misleads is part of the error"
 
@@ -149,39 +153,59 @@ class ItemDifferences(Answer):
 
 
 def explain_items(
-    a: Sketches, b: Sketches, items: Any, *, level: float = 0.95, by: str = "size", vocabulary: Any = None
+    a: Sketches,
+    b: Sketches,
+    items: Any,
+    *,
+    level: float = 0.95,
+    by: str = "size",
+    beyond_chance: bool = False,
+    vocabulary: Any = None,
 ) -> ItemDifferences:
     """How much more of each listed item b has than a, with intervals that hold together.
 
     List the items without looking at these sketches: codes that matter to you, or the most popular ones of a public source. A list
     that has the items with the largest differences gives the sharpest intervals, since bins without a listed item show
     how large errors are. SparseJL with sparsity 1 takes a list of k/20 items (k/41 if "balanced"), with sparsity 3 or more any
-    list, and Identity any list, most sharply. It is about the people counted. Reference: docs/reference/answers.md.
+    list, and Identity any list, most sharply. Reference: docs/reference/answers.md.
 
     Args:
         a: One row, or several, which are summed.
         b: The same; b − a is estimated.
         items: The items, or column numbers of a fixed vocabulary.
         level: With this probability no interval misses.
-        by: "size" for differences of counts, "shape" for differences of shares of each side's total.
+        by: "size" for differences of counts, "shape" for differences of shares of each side's total: of votes, the share of an item in an
+            average person's vote.
+        beyond_chance: Whether to ask about the populations behind the rows, as for `shape_distances`; by shape.
         vocabulary: All names of a fixed vocabulary in its order, where items are names and the protocol has only their hash.
     """
-    one_of("by", by, BY)
+    pair_estimator(by, beyond_chance=beyond_chance)  # refuses what does not go together
     error = 1 - number("level", level, above=0.0, at_most=1.0 - 1e-9)
     left, right = (_one_row(name, side) for name, side in (("a", a), ("b", b)))
     check_same_space((*left.protocols, *right.protocols))
     names, columns = listed_items(left.protocols[0], items, vocabulary)
-    unit, rows = 1.0, [right - left]
+    unit, chance, rows, rest = 1.0, np.zeros(len(names)), [right - left], error
     if by == "shape":
-        rows, error = _corners(left, right, _TO_TOTALS * error), (1 - _TO_TOTALS) * error
+        sides = [_Share.of(side, _TO_TOTALS * error / 2) for side in (left, right)]
+        rows, rest = _corners(*sides), rest - _TO_TOTALS * error
     else:
         unit = float(left.protocols[0].resolution)
-    intervals = item_intervals(rows, columns, error)
-    order = by_evidence(intervals.value, intervals.lower, intervals.upper)
+    if beyond_chance:
+        if not (has_spread(left) and has_spread(right)):
+            raise ParameterError(
+                "beyond_chance needs released votes, or sums of such rows; ask about what was counted (beyond_chance=False)"
+            )
+        chance = _chance(sides, columns, rest)
+    intervals = item_intervals(rows, columns, rest)
+    lower = intervals.value - np.hypot(intervals.value - intervals.lower, chance)
+    upper = intervals.value + np.hypot(intervals.upper - intervals.value, chance)
+    order = by_evidence(intervals.value, lower, upper)
     ties = _ties(intervals, names)
+    protocols = (*left.protocols, *right.protocols)
+    shares = _VOTES if all(protocol.votes for protocol in protocols) else _AMOUNTS
     notes = (
-        _SHARES if by == "shape" else "",
-        _COUNTED,
+        shares if by == "shape" else "",
+        POPULATIONS_NOTE if beyond_chance else _COUNTED,
         _UNLISTED if left.transform.item_blocks and left.transform.projection_variance > 0 else "",
         _unmeasured(intervals),
         clear_note(left, right),
@@ -190,12 +214,13 @@ def explain_items(
         labels=(left.labels[0], right.labels[0]),
         items=tuple(names[row] for row in order),
         difference=unit * intervals.value[order],
-        lower=unit * intervals.lower[order],
-        upper=unit * intervals.upper[order],
+        lower=unit * lower[order],
+        upper=unit * upper[order],
         ties=tuple(ties[row] for row in order),
-        unit=_unit_text((*left.protocols, *right.protocols), by),
+        unit=_unit_text(protocols, by),
         level=float(level),
         by=by,
+        beyond_chance=beyond_chance,
         note="; ".join(filter(None, notes)),
     )
 
@@ -275,26 +300,48 @@ def _one_row(name: str, sketches: Any) -> Sketches:
     return sum_rows(rows, f"{rows.labels[0]} and {plural(len(rows) - 1, 'other')}")
 
 
-def _corners(left: Sketches, right: Sketches, error: float) -> list[Sketches]:
-    """y/T_y − x/T_x at the released totals, and at the corners of all that their noise allows.
+class _Share(NamedTuple):
+    """A row whose items are shares of its total."""
 
-    Guarantee: the true totals lie within the corners, except with probability `error`.
-    """
-    level = Level(error / 4, "guaranteed")  # two ends of two totals
-    values, ends = [], []
-    for side in (left, right):
-        total = totals(side)
-        low, high = (float(end[0]) for end in total.rule.interval(level))
+    row: Sketches
+    total: float  # as released
+    low: float  # what the noise of the total allows
+    high: float
+
+    @classmethod
+    def of(cls, row: Sketches, error: float) -> "_Share":
+        """The row. The true total is between both ends, except with this probability."""
+        total = totals(row)
+        low, high = (float(end[0]) for end in total.rule.interval(Level(error / 2, "guaranteed")))
         if not low > 0:
             raise NotResolvableError(
-                f"cannot be resolved: the total of {side.labels[0]} may be 0, so it has no shares; ask by size"
+                f"cannot be resolved: the total of {row.labels[0]} may be 0, so it has no shares; ask by size"
             )
-        values.append(float(total.value[0]))
-        ends.append((low, high))
-    step = float(left.protocols[0].resolution)
-    return [
-        right * (step / of_right) - left * (step / of_left) for of_left, of_right in (values, *product(*ends))
-    ]
+        return cls(row, float(total.value[0]), low, high)
+
+    def divided_by(self, total: float) -> Sketches:
+        """The row in shares of a total."""
+        return self.row * (float(self.row.protocols[0].resolution) / total)
+
+
+def _corners(left: _Share, right: _Share) -> list[Sketches]:
+    """y/T_y − x/T_x at the released totals, and at the corners of all that their noise allows."""
+    ends = (left.total, right.total), *product((left.low, left.high), (right.low, right.high))
+    return [right.divided_by(of_right) - left.divided_by(of_left) for of_left, of_right in ends]
+
+
+def _chance(sides: Sequence[_Share], columns: Any, error: float) -> Floats:
+    """How far chance moves the difference in the share of each item, at the error for all of them together: approximate.
+
+    What one person's vote has of an item is between 0 and 1, so its variance is at most y(1 − y), y being the item's share. Bins that
+    several listed items share are taken for one item, as their votes may cancel there only by chance of the public signs.
+    """
+    variance = np.zeros(1)
+    for side in sides:
+        y = np.clip(largest_entries(side.divided_by(side.low), columns), 0.0, 0.5)
+        variance = variance + y * (1 - y) / side.low
+    deviate = -ndtri(error / 2 / len(variance))
+    return np.asarray(deviate * np.sqrt(variance))
 
 
 def _ties(intervals: ItemIntervals, names: Sequence[str]) -> list[tuple[tuple[str, str], ...]]:
@@ -325,7 +372,8 @@ def _unmeasured(intervals: ItemIntervals) -> str:
 def _unit_text(protocols: Sequence[Protocol], by: str) -> str:
     """What a difference is counted in."""
     if by == "shape":
-        return "percentage points of all that was counted"
-    kinds = {protocol.count for protocol in protocols}
-    count = kinds.pop() if len(kinds) == 1 else "counts"
-    return count or "data units"
+        votes = all(protocol.votes for protocol in protocols)
+        return f"percentage points of all {'votes' if votes else 'that was counted'}"
+    kinds = {protocol.contribution for protocol in protocols}
+    votes, amounts = VOTES in kinds, any(isinstance(kind, int) for kind in kinds)
+    return "votes" if kinds == {VOTES} else "counts" if votes or amounts else "data units"

@@ -68,6 +68,15 @@ def item_intervals(rows: Sequence[Sketches], items: Any, error: float) -> ItemIn
     return _by_bins(numbers, bins, signs, *blocks, error)
 
 
+def largest_entries(row: Sketches, items: Any) -> Floats:
+    """About how large the entry of each item is at most, in integer units: its largest bin, and two standard deviations of noise."""
+    encoded = row.transform.signed_rows(items).astype(np.int64)
+    bins = np.where(encoded < 0, -1 - encoded, encoded)
+    noise = PairNoise.of(row.noises.terms(0)).cumulants.k2
+    largest: Floats = np.abs(row.values[0][bins]).max(axis=1) + 2 * math.sqrt(noise)
+    return largest
+
+
 def measures_items(transform: Transform, count: int, error: float) -> bool:
     """Whether a list of that many items gets intervals, before there is a sketch; a long list from a thousand bins on."""
     if _has_rows_of_their_own(transform):
