@@ -27,6 +27,8 @@ _DISJOINT = "It assumes that nobody is counted in two releases of a side."
 DOUBTFUL = 0.0005  # how often a side that has nobody may be taken for one that has
 _SURELY = 0.025  # how often people are said to have more item groups than count, although they do not
 _WORTH_A_NOTE = 0.005  # of the people, missing in a share
+TYPICAL_NAME = "the typical party"
+UNEXPLAINED = "they may still differ in items within item groups, or in how many items a person has"
 _FIRST_HEADING = "people with an item in"
 _MOST_LINES = 20
 _MOST_NAMES = 3
@@ -149,6 +151,8 @@ class Explanation(Result):
             if self.found > _MOST_LINES:
                 lines.append(f"… and {plural(self.found - _MOST_LINES, 'more item group')} that differ")
             lines.append("")
+        else:
+            lines.append(f"{UNEXPLAINED[0].upper()}{UNEXPLAINED[1:]}.")
         return sentences([*lines, self._confidence()], self.note)
 
     def _confidence(self) -> str:
@@ -235,13 +239,23 @@ class Side:
 
 
 def typical_of(sketches: Sketches, members: Sequence[int]) -> Side:
-    """The typical party of all rows but the members: their average, none weighing more than the median."""
-    others = [row for row in range(len(sketches)) if row not in set(members)]
-    rows = sketches.rows(others)
-    if rows.totals is None or not len(rows):
+    """The typical party of all rows but the members: their average, none weighing more than the median of all rows."""
+    others = np.setdiff1d(np.arange(len(sketches)), members)
+    if sketches.totals is None or not len(others):
         raise ParameterError("the typical party is made of other parties with a number of people, got none")
-    people = np.maximum(rows.totals.astype(np.float64), 1.0)
-    return Side(rows, "the typical party", np.minimum(people, np.median(people)) / people)
+    people = np.maximum(sketches.totals.astype(np.float64), 1.0)
+    weights = np.minimum(people, np.median(people)) / people
+    return Side(sketches.rows(others.tolist()), TYPICAL_NAME, weights[others])
+
+
+def undercounts(sketches: Sketches) -> tuple[int, list[float]]:
+    """How many item groups of a person count in full, and for each row the share of people that may be missing; 0 if not worth a note."""
+    sides = [Prevalence.of(row, beyond_chance=False) for row in sketches]
+    shares = [
+        side.undercount / side.people if side.lacks(_WORTH_A_NOTE, _SURELY) and side.people > 0 else 0.0
+        for side in sides
+    ]
+    return _bound(sketches), shares
 
 
 def explain_sides(

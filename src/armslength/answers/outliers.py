@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from armslength import plots
 from armslength.answers.pairs import Answer, answer_note, checked_sketches, pair_estimator, with_shapes
 from armslength.checks import number
+from armslength.errors import ParameterError
 from armslength.estimates.distances import clear_note, squared_norms
 from armslength.estimates.intervals import METHODS, Level
 from armslength.estimates.pair_noise import Floats
@@ -157,9 +158,25 @@ def outliers(
     """
     times = number("factor", factor, above=1.0 - 2**-53, at_most=1e6)
     pair_estimator(by, beyond_chance=beyond_chance)  # refuses what does not go together
-    rows, left_out = with_shapes(
-        checked_sketches("sketches", sketches, 3), by, 3, beyond_chance=beyond_chance
-    )
+    checked_sketches("sketches", sketches, 3)
+    if by == "shape" and sketches.noises.has_shared:
+        raise ParameterError(
+            "sketches must be rows that share no release by shape, got two that do; leave one of them out"
+        )
+    rows, left_out = with_shapes(sketches, by, 3, beyond_chance=beyond_chance)
+    return outliers_of(rows, level=level, factor=times, by=by, beyond_chance=beyond_chance, left_out=left_out)
+
+
+def outliers_of(
+    rows: Sketches,
+    *,
+    level: float,
+    factor: float = 1.5,
+    by: str,
+    beyond_chance: bool,
+    left_out: str = "",
+) -> Outliers:
+    """The same of rows that are all large enough, at least three; by shape they must share no release."""
     # If all P intervals hold, no call is false.
     party_level = Level.of(level, METHODS[0], len(rows))
     people = similarity = None
@@ -182,7 +199,7 @@ def outliers(
         upper=upper,
         similarity=similarity,
         usual=np.array([np.median(ends) for ends in others]),
-        factor=times,
+        factor=factor,
         level=level,
         by=by,
         beyond_chance=beyond_chance,
