@@ -25,10 +25,13 @@ POPULATIONS_NOTE = (
 )
 _DISJOINT = "It assumes that nobody is counted in two releases of a side."
 DOUBTFUL = 0.0005  # how often a side that has nobody may be taken for one that has
-_SURELY = 0.025  # how often people are said to have more item groups than count, although they do not
+_SURELY = 0.001  # how often people are said to have more item groups than count, although they do not
+_SHOWN_NOISE = 0.025  # how often the noise of the number of people is larger than shown
 _WORTH_A_NOTE = 0.005  # of the people, missing in a share
 TYPICAL_NAME = "the typical party"
-UNEXPLAINED = "they may still differ in items within item groups, or in how many items a person has"
+UNEXPLAINED = (
+    "noise may hide a difference, or it is in items within item groups, or in how many items a person has"
+)
 _FIRST_HEADING = "people with an item in"
 _MOST_LINES = 20
 _MOST_NAMES = 3
@@ -389,10 +392,10 @@ def _refusal(sides: Sequence[tuple[Side, Prevalence]], tail: float) -> str:
     """Why no difference between two sides is named, and what helps."""
     few = [(side, people) for side, people in sides if not people.has_people(min(tail, DOUBTFUL))]
     if few:
-        side, people = min(few, key=lambda each: each[1].people / each[1].people_noise(_SURELY))
+        side, people = min(few, key=lambda each: each[1].people / each[1].people_noise(_SHOWN_NOISE))
         return (
             f"too few people to say: {side.name} has about {max(0.0, people.people):,.0f}, with noise of "
-            f"±{people.people_noise(_SURELY):,.0f}; add it up with similar parties (--with), leave it out, "
+            f"±{people.people_noise(_SHOWN_NOISE):,.0f}; add it up with similar parties (--with), leave it out, "
             "or plan a larger share of ε for the number of people (total_share)"
         )
     cut = [side.name for side, people in sides if people.lacks(MOST_UNDERCOUNT, _SURELY)]

@@ -132,7 +132,7 @@ class Outliers(Answer):
                 cells.insert(1, f"{max(self.people[row], 0):,.0f}")
             if self.similarity is not None:
                 cells.append(self.similarity_words(row))
-            cells.append(f"at least {self.times_usual(row):.2g}")
+            cells.append(f"at least {self.times_usual(row):.2g}" if self.lower[row] > 0 else "")
             lines.append(line(columns, cells))
         return sentences([*lines, ""], self.note)
 

@@ -272,8 +272,8 @@ def cluster(files: tuple[str, ...], cut: int | None, output_format: str, **optio
         echo_against_typical(sketches, files, groups, tree.level)
         return
     rows = tree.to_arrow().to_pylist()
-    for position, (row, leaf) in enumerate(zip(rows, tree.order, strict=True)):
-        row |= {"position": position} | ({} if cut is None else {"cluster": int(clusters[leaf])})
+    for position, leaf in enumerate(tree.order):
+        rows[position] |= {"position": position} | ({} if cut is None else {"cluster": int(clusters[leaf])})
     if output_format == "csv":
         click.echo(as_csv(rows))
     else:

@@ -4,13 +4,13 @@ import math
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 
 import armslength as al
 from armslength.answers.explain import (
-    TYPICAL_NAME,
     UNEXPLAINED,
     Explanation,
     Side,
@@ -95,37 +95,58 @@ def explain(
     if output_format == "csv" and has_groups and items is not None:
         raise click.UsageError("--format csv is one table; leave out --items, or use --format json")
     by, can_ask = best_question(al.concat([a, b]))
-    beyond_chance = can_ask and not counted
-    answers: dict[str, al.Explanation | al.ItemDifferences] = {}
     likeness = None
-    if not second:
-        if has_groups:
-            both = al.concat([*sides])
-            members = list(range(len(sides[0]), len(both)))
-            answers["item_groups"] = explain_typical(both, members, beyond_chance=not counted, level=level)
-    else:
-        if by == "shape":
-            cosine = al.shape_cosines(a, b, beyond_chance=beyond_chance)
-            likeness = cosine.to_arrow(level).select(["value", "lower", "upper"]).to_pylist()[0]
-        if has_groups:
-            answers["item_groups"] = al.explain(a, b, beyond_chance=not counted, level=level)
+    if second and by == "shape":
+        cosine = al.shape_cosines(a, b, beyond_chance=can_ask and not counted)
+        likeness = cosine.to_arrow(level).select(["value", "lower", "upper"]).to_pylist()[0]
+    answers: dict[str, al.Explanation | al.ItemDifferences] = {}
+    if has_groups and second:
+        answers["item_groups"] = al.explain(a, b, beyond_chance=not counted, level=level)
+    elif has_groups:
+        answers["item_groups"] = _against_typical(*sides, beyond_chance=not counted, level=level)
     if items is not None:
-        answers["items"] = al.explain_items(
-            a, b, [item.strip() for item in items], level=level, by=by, beyond_chance=beyond_chance
-        )
+        names_of_items = [item.strip() for item in items]
+        question: dict[str, Any] = {"by": by, "beyond_chance": can_ask and not counted}
+        answers["items"] = al.explain_items(a, b, names_of_items, level=level, **question)
+    _echo(answers, (a, b), likeness, output_format)
+
+
+def _echo(
+    answers: "dict[str, al.Explanation | al.ItemDifferences]",
+    sides: "tuple[al.Sketches, al.Sketches]",
+    likeness: dict[str, float] | None,
+    output_format: str,
+) -> None:
+    """Prints all answers in this format."""
+    a, b = (side.labels[0] for side in sides)
     if output_format == "table":
         if likeness is not None and not math.isnan(likeness["value"]):
             similar = similarity_text(**likeness)
-            click.echo(f"Similarity of {a.labels[0]} and {b.labels[0]}: {similar}; 1 is the same mix.\n")
+            click.echo(f"Similarity of {a} and {b}: {similar}; 1 is the same mix.\n")
         click.echo("\n\n".join(map(str, answers.values())))
         return
     tables = {name: answer.to_arrow().to_pylist() for name, answer in answers.items()}
     if output_format == "csv":
         click.echo(as_csv(next(iter(tables.values()))))
     else:
-        first_name = a.labels[0] if second or not has_groups else TYPICAL_NAME
-        click.echo(as_json({"a": first_name, "b": b.labels[0], "likeness": likeness, **tables}))
+        named = answers.get("item_groups") or answers["items"]
+        click.echo(as_json({"a": named.labels[0], "b": named.labels[1], "likeness": likeness, **tables}))
     echo_notes(*(answer.note for answer in answers.values()))
+
+
+def _against_typical(
+    others: "al.Sketches", rows: "al.Sketches", *, beyond_chance: bool, level: float
+) -> "al.Explanation":
+    """What sets these rows apart from the typical party of the others that are large enough."""
+    together = al.concat([others, rows])
+    by, can_ask = best_question(together)
+    if by == "shape":
+        is_large = large_enough(together, beyond_chance=can_ask)[: len(others)]
+        if is_large.any() and not is_large.all():
+            echo_notes(f"the typical party is without {', '.join(others[~is_large].labels)}: too few people")
+            together = al.concat([others[is_large], rows])
+    members = list(range(len(together) - len(rows), len(together)))
+    return explain_typical(together, members, beyond_chance=beyond_chance, level=level)
 
 
 def _files_and_labels(words: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:

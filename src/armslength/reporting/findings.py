@@ -1,7 +1,6 @@
 """All numbers of a report, computed once before anything is drawn."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -338,36 +337,18 @@ def _reasons(findings: Findings, sketches: Sketches) -> Reasons | str:
         **{(parties[i], parties[j]): of_pair for i, j in pairs},
         **{(TYPICAL, rows): of_group for rows in (*groups, *outliers)},
     }
-    numbers = sorted(known)
-    shown = sketches.rows(numbers)
-    places = {row: place for place, row in enumerate(numbers)}
-
-    def side(rows: Rows, *, typical: bool = False) -> Side | None:
-        """The rows that have these margins, or the typical party of the others."""
-        members = [places[row] for row in rows if row in known]
-        if not members or (typical and len(members) == len(numbers)):
-            return None
-        return typical_of(shown, members) if typical else Side.of(shown, members)
-
-    def limits(of: Side | None, miss: float) -> tuple[Matrix, float]:
-        return _limits(of, shown.margin_names, miss, beyond_chance=beyond_chance)
-
+    sides = _Sides(sketches, known, beyond_chance=beyond_chance)
+    has_typical = 2 < count <= _MOST_ALONE
+    blocks: list[list[tuple[Matrix, float]]] = []
     try:
-        explanations = {}
-        for (first, second), miss in misses.items():
-            sides = side(first or second, typical=not first), side(second)
-            if sides[0] is not None and sides[1] is not None:
-                (explanations[first, second],) = explain_sides(
-                    [sides[0], sides[1]], [(0, 1)], beyond_chance=beyond_chance, level=1 - miss
-                )
-        blocks = []
-        has_typical = 2 < count <= _MOST_ALONE
-        if (9 if has_typical else 3) * (count + len(groups)) * len(shown.margin_names) <= _MOST_NUMBERS:
-            of_groups = [limits(side(rows), of_group) for rows in groups]
-            blocks.append([limits(side(rows), of_pair) for rows in parties] + of_groups)
+        explanations = {pair: sides.explained(*pair, miss) for pair, miss in misses.items()}
+        if (9 if has_typical else 3) * (count + len(groups)) * len(sides.names) <= _MOST_NUMBERS:
+            of_groups = [sides.limits(rows, of_group) for rows in groups]
+            blocks.append([sides.limits(rows, of_pair) for rows in parties] + of_groups)
             if has_typical:
-                blocks.append([limits(side(rows), of_group) for rows in parties] + of_groups)
-                blocks.append([limits(side(rows, typical=True), of_group) for rows in (*parties, *groups)])
+                blocks.append([sides.limits(rows, of_group) for rows in parties] + of_groups)
+                typical = [sides.limits(rows, of_group, typical=True) for rows in (*parties, *groups)]
+                blocks.append(typical)
     except ParameterError as problem:
         return str(problem)
     return Reasons(
@@ -376,23 +357,48 @@ def _reasons(findings: Findings, sketches: Sketches) -> Reasons | str:
         groups=groups,
         sides=np.array([[of for of, _ in block] for block in blocks]) if blocks else None,
         missing=np.array([[share for _, share in block] for block in blocks]) if blocks else None,
-        explanations=explanations,
+        explanations={pair: answer for pair, answer in explanations.items() if answer is not None},
         beyond_chance=beyond_chance,
         choices=sum(choices) if findings.simultaneous and count > 2 else 1,
     )
 
 
-def _limits(
-    side: Side | None, names: Sequence[str], miss: float, *, beyond_chance: bool
-) -> tuple[Matrix, float]:
-    """(value, lower, upper) of every item group of a side, and the share of people that may be missing; NaN where nothing can be said."""
-    if side is not None:
-        people = Prevalence.of(side.rows, beyond_chance=beyond_chance, weights=side.weights)
-        tail = miss / 2 / len(names)
-        if can_be_said(people, tail):
-            limits = people.limits(tail)
-            return np.array([limits.least, limits.lower, limits.upper]), people.undercount / people.people
-    return np.full((3, len(names)), np.nan), np.nan
+class _Sides:
+    """The rows whose margins count the same, by the numbers that they have on the page."""
+
+    def __init__(self, sketches: Sketches, known: frozenset[int], *, beyond_chance: bool) -> None:
+        numbers = sorted(known)
+        self.rows = sketches.rows(numbers)
+        self.names = self.rows.margin_names
+        self.places = {number: place for place, number in enumerate(numbers)}
+        self.beyond_chance = beyond_chance
+
+    def side(self, rows: Rows, *, typical: bool = False) -> Side | None:
+        """These rows, or the typical party of the others; None if there are none."""
+        members = [self.places[row] for row in rows if row in self.places]
+        if not members or (typical and len(members) == len(self.rows)):
+            return None
+        return typical_of(self.rows, members) if typical else Side.of(self.rows, members)
+
+    def explained(self, first: Rows, second: Rows, miss: float) -> Explanation | str | None:
+        """What sets the second side apart, from the typical party if there is no first; all intervals miss with this probability."""
+        pair = self.side(first or second, typical=not first), self.side(second)
+        if pair[0] is None or pair[1] is None:
+            return None
+        sides = [pair[0], pair[1]]
+        return explain_sides(sides, [(0, 1)], beyond_chance=self.beyond_chance, level=1 - miss)[0]
+
+    def limits(self, rows: Rows, miss: float, *, typical: bool = False) -> tuple[Matrix, float]:
+        """(value, lower, upper) of every item group of a side, and the share of people that may be missing; NaN where nothing can be said."""
+        side = self.side(rows, typical=typical)
+        if side is not None:
+            people = Prevalence.of(side.rows, beyond_chance=self.beyond_chance, weights=side.weights)
+            tail = miss / 2 / len(self.names)
+            if can_be_said(people, tail):
+                limits = people.limits(tail)
+                share = people.undercount / people.people
+                return np.array([limits.least, limits.lower, limits.upper]), share
+        return np.full((3, len(self.names)), np.nan), np.nan
 
 
 def _remedy(estimate: Estimate, open_pairs: NDArray[np.bool_], level: float) -> Remedy | None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from armslength.answers.explain import UNEXPLAINED
 from armslength.checks import short_repr
 from armslength.errors import ParameterError, plural
 from armslength.files import atomic_write
@@ -135,6 +136,7 @@ def _margins(findings: Findings) -> dict[str, Any] | None:
         "groups": len(reasons.groups),
         "apart": _base64_floats(np.array(findings.group_distances)),
         "choices": reasons.choices,
+        "unexplained": f"{UNEXPLAINED[0].upper()}{UNEXPLAINED[1:]}.",
     }
 
 

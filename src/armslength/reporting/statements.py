@@ -3,7 +3,6 @@
 import math
 from typing import NamedTuple
 
-from armslength.answers.explain import UNEXPLAINED
 from armslength.answers.outliers import Outliers
 from armslength.errors import plural
 from armslength.estimates.shapes import ALIKE
@@ -17,6 +16,7 @@ from armslength.reporting.findings import (
     Rows,
 )
 from armslength.reporting.markup import escaped, level_text, name, percent, some_names
+from armslength.results import similarity_text
 from armslength.sketches.misfits import listed
 from armslength.sketches.sketches import Sketches
 
@@ -189,7 +189,7 @@ def _pair(findings: Findings, i: int, j: int) -> str:
         ends = style.interval(findings.lower[i, j], findings.upper[i, j])
         return f"{names}: distance {style.text(findings.distance[i, j])} ({ends})"
     value, lower, upper = (max(0.0, float(cosines[i, j])) for cosines in findings.likeness)
-    return f"{names}: {value:.2f} alike ({lower:.2f} to {upper:.2f})"
+    return f"{names}: similarity {similarity_text(value, lower, upper)}"
 
 
 def _groups(findings: Findings) -> Statement:
@@ -270,7 +270,7 @@ def _reasons(findings: Findings, first: Rows, second: Rows) -> str:
         text = f"{findings.labels[second[0]]} has {text}" if first else text
     else:
         among = f", among all {reasons.choices:,} choices of this page" if reasons.choices > 1 else ""
-        text = f"No item group surely differs{among}: {UNEXPLAINED}."
+        text = f"No item group surely differs{among}."
     text = escaped(text)
     if isinstance(answer, str) or reasons.sides is None or not (first or reasons.has_typical):
         return f'<span class="reasons">{text}</span>'

@@ -4,6 +4,7 @@ if (differsTable && margins) {
   const [firstMenu, secondMenu] = [byId("differs-first"), byId("differs-second")];
   const more = byId("differs-more"), changed = byId("differs-changed");
   const tooFew = "Nothing can be said: a side has too few people, or its people have many more item groups than count in full. armslength explain says which, and what helps.";
+  const unexplained = margins.unexplained;
   const [fewestLines, mostLines] = [10, 25]; // before all are shown
   const groupDistances = floats(margins.apart);
   // The two sides are of one kind, and different; anything but itself can be compared with the typical party.
@@ -42,8 +43,8 @@ if (differsTable && margins) {
     const most = (100 * Math.max(...rest.map((row) => Math.max(-row.lower, row.upper)))).toFixed(1);
     const number = (value) => value.toLocaleString("en-US");
     if (rest.length === rows.length && margins.choices > 1)
-      return [`No difference is large enough to be sure of among all ${number(margins.choices)} choices of this page; none is larger than ${most} points. For these two alone: `, make("code", "", commandOf(first, second)), "."];
-    if (rest.length === rows.length) return [`No difference found: in none of ${number(rows.length)} item groups is it larger than ${most} points.`];
+      return [`No difference is large enough to be sure of among all ${number(margins.choices)} choices of this page; none is larger than ${most} points. ${unexplained} For these two alone: `, make("code", "", commandOf(first, second)), "."];
+    if (rest.length === rows.length) return [`No difference found: in none of ${number(rows.length)} item groups is it larger than ${most} points. ${unexplained}`];
     const begin = `${number(rows.length - rest.length)} of ${number(rows.length)} item groups differ.`;
     return [rest.length ? `${begin} In the others no difference is larger than ${most} points.` : begin];
   }
