@@ -114,7 +114,8 @@ class Outliers(Answer):
         return plots.forest(self.labels, ends, self.is_outlier, label, ax, marks=marks, words=words)
 
     def _title(self) -> str:
-        count = f"{int(self.is_outlier.sum())} of {len(self.labels)} parties"
+        called = int(self.is_outlier.sum())
+        count = f"{called} of {len(self.labels)} parties {'is' if called == 1 else 'are'}"
         return f"{count} unlike the others ({100 * self.level:.6g}% confidence, all parties together)"
 
     def __str__(self) -> str:
