@@ -154,15 +154,13 @@ class Way:
             lower, upper = law.interval(tail)
             reach = TotalNoise.of(self.protocol, 1).upper_quantile(min(tail, DOUBTFUL))
             is_unknown = (fewest <= reach)[:, None]
-            lower = np.where(is_unknown | law.is_coarse(lower, tail), 0.0, lower)[:, 0]
+            lower = np.where(is_unknown, 0.0, law.known_from(lower, tail))[:, 0]
             upper = np.where(is_unknown | law.is_coarse(upper, tail), np.inf, upper)[:, 0]
             found.append((lower, upper))
         return found
 
 
-def drawn_noise(
-    law: DiscreteLaplace, shape: int | tuple[int, ...], generator: np.random.Generator
-) -> Int64s:
+def drawn_noise(law: DiscreteLaplace, shape: int | tuple[int, ...], generator: np.random.Generator) -> Int64s:
     """Discrete Laplace noise: the difference of two geometric numbers."""
     chance = -np.expm1(-1 / law.scale)
     noise: Int64s = generator.geometric(chance, shape) - generator.geometric(chance, shape)

@@ -201,7 +201,10 @@ def _mean_ratio(ratios: list[float]) -> str:
 def _coverage(lines: list[Line]) -> str:
     """Misses on each side, in percent: on average over all lines, and in the worst one."""
     names = [name_of(way, with_margins=with_margins) for with_margins in (False, True) for way in WAYS]
-    text = ["| way | wholly above D: mean | worst | wholly below D: mean | worst |", "|---|---:|---:|---:|---:|"]
+    text = [
+        "| way | wholly above D: mean | worst | wholly below D: mean | worst |",
+        "|---|---:|---:|---:|---:|",
+    ]
     for name in names:
         cells = []
         for side in ("below", "above"):

@@ -14,7 +14,10 @@ from armslength._numba import kernel
 from armslength.estimates.pair_noise import Floats
 from armslength.estimates.shape_law import ShapeLaw, ShapeRows
 
-_COARSE, _DOMINANT = 0.15, 0.25  # a total's relative error, and its share of the variance, from which on nothing is said
+_COARSE, _DOMINANT = (
+    0.15,
+    0.25,
+)  # a total's relative error, and its share of the variance, from which on nothing is said
 
 
 @kernel
@@ -134,3 +137,7 @@ class CutLaw(ShapeLaw):
             np.sqrt(np.maximum(vx, vy) / 2) * -np.log(2 * tail) > _COARSE
         )
         return is_coarse
+
+    def known_from(self, lower: Floats, tail: float) -> Floats:
+        """The lower ends, or 0 where a total is too coarse for them."""
+        return np.where(self.is_coarse(lower, tail), 0.0, lower)

@@ -42,7 +42,8 @@ VERSION_02 = {
 def some_people(count, seed):
     generator = np.random.default_rng(seed)
     own = [
-        generator.choice(WIDTH, generator.integers(1, 30), replace=False, p=popularity()) for _ in range(count)
+        generator.choice(WIDTH, generator.integers(1, 30), replace=False, p=popularity())
+        for _ in range(count)
     ]
     return People(np.cumsum([0, *map(len, own)]), np.concatenate(own).astype(np.int64))
 
@@ -84,6 +85,10 @@ def released(two_parties, epsilon):
     )
 
 
+def no_noise(_law, shape, _generator):
+    return np.zeros(shape, dtype=np.int64)
+
+
 def test_simulated_votes_are_those_of_a_release(two_parties):
     rows = released(two_parties, 200_000)
     columns = columns_of(rows.transform, WIDTH)
@@ -99,7 +104,7 @@ def test_simulated_votes_are_those_of_a_release(two_parties):
 
 
 def test_intervals_of_votes_are_those_of_sketches(two_parties, monkeypatch):
-    monkeypatch.setattr(vote_simulation, "drawn_noise", lambda law, shape, generator: np.zeros(shape, np.int64))
+    monkeypatch.setattr(vote_simulation, "drawn_noise", no_noise)
     rows = released(two_parties, 5)
     rule = squared_shape_distances(rows["a"], rows["b"], beyond_chance=True).rule
     way = replace(Way.of(None, "5", SIZE, with_margins=False), protocol=rows.protocol)
