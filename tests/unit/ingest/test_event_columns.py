@@ -21,6 +21,7 @@ from armslength.ingest.encoding import LeftOut
 from armslength.ingest.event_columns import EventColumns, canonical_person
 from armslength.ingest.event_table import PublicGroups, TableJob
 from armslength.ingest.grid import Grid
+from armslength.protocol.neighbors import VOTE
 from unit.ingest.tables_of_events import KEY, counting_protocol
 
 OPEN = al.SparseJL(sketch_dim=64, seed="columns")
@@ -29,8 +30,8 @@ SECRET = "zq-secret-zq"  # noqa: S105  # a value that no message may show
 
 
 def open_protocol(items="string", **known):
-    fields = {"count": "events", "unit": "one person", "items": items, **known}
-    return al.Protocol(OPEN, epsilon=1, contribution=1000, **fields)
+    fields = {"contribution": 1000, "unit": "one person", "items": items, **known}
+    return al.Protocol(OPEN, epsilon=1, **fields)
 
 
 def integers(source, protocol, weight=None):
@@ -55,7 +56,8 @@ def test_text_stays_as_it_is_but_for_its_canonical_form(items):
     table = pa.table({"who": ["a"] * 5, "what": items})
     once, accented = sketch(["0042", "42", " 42"]), sketch(["\u00c9"])
     assert integers(table, open_protocol()).tolist() == (once + 2 * accented).tolist()
-    assert integers(table, open_protocol(count="people")).tolist() == (once + accented).tolist()
+    votes = integers(table, open_protocol(contribution="vote"))
+    assert votes.tolist() == (VOTE // 4 * (once + accented)).tolist()
 
 
 def test_a_csv_keeps_zeros_spaces_and_commas(tmp_path):
@@ -443,7 +445,8 @@ def test_text_with_too_many_marks_is_left_out_of_every_source(kind, tmp_path):
 
 def test_items_with_too_many_marks_are_in_no_list():
     table = pa.table({"who": ["p", "p"], "what": ["x", MANY]})
-    protocol = open_protocol(margins={"x": "one"}, margin_share="0.2", margin_contribution=1, count="people")
+    known = {"contribution": "vote", "total_share": "0.1"}
+    protocol = open_protocol(margins={"x": "one"}, margin_share="0.2", margin_contribution=1, **known)
     job = TableJob.of(table, protocol, EventColumns("who", "what"), ONE, margins={"x": "one"})
     left_out = LeftOut()
     list(job.kept_events(KEY, left_out))

@@ -17,7 +17,11 @@ from armslength.ingest.parquet_texts import ParquetTexts
 ROLES = {"person": "who", "item": "what", "group": "where"}
 GROUPS = ["north", "süd", "west"]
 PROTOCOL = al.Protocol(
-    al.SparseJL(sketch_dim=16, seed="texts"), epsilon=1, contribution=3, unit="one patient", total_share="0.1"
+    al.SparseJL(sketch_dim=16, seed="texts"),
+    epsilon=1,
+    contribution="vote",
+    unit="one patient",
+    total_share="0.1",
 )
 
 
@@ -35,7 +39,7 @@ def visits(count, seed=1):
 
 
 WEIGHTED = al.Protocol(
-    PROTOCOL.transform, epsilon=1, contribution=1000, unit="one patient", count="events", total_share="0.1"
+    PROTOCOL.transform, epsilon=1, contribution=1000, unit="one patient", total_share="0.1"
 )
 
 
@@ -46,7 +50,7 @@ def job(source, protocol=PROTOCOL):
 
 def counts(source, protocol=PROTOCOL):
     sums = job(source, protocol).sums(bytes(32))
-    return sums.values.tolist(), sums.totals.tolist()
+    return sums.values.tolist(), sums.totals.tolist(), sums.spread.tolist()
 
 
 def is_read_as_texts(source):

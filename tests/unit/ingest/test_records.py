@@ -22,6 +22,7 @@ import armslength as al
 from armslength.ingest.encoding import LeftOut
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups, TableJob
+from armslength.protocol.neighbors import VOTE
 from armslength.protocol.record import escaped, intervals, prefix, whole
 from unit.ingest.tables_of_events import KEY, SECRET
 
@@ -32,7 +33,7 @@ NOON = dt.datetime(2024, 3, 31, 12)  # noqa: DTZ001  # a column without a zone
 
 
 def protocol(record, pairs=(), transform=OPEN, **known):
-    known = {"unit": "one patient", "contribution": 10**6, "count": "events", **known}
+    known = {"unit": "one patient", **known}
     return al.Protocol(transform, epsilon=1, record=record, record_pairs=pairs, **known)
 
 
@@ -347,19 +348,17 @@ def test_the_engine_follows_the_rules(number, free, fixed, rows):
     assert items(table, record, [(names[2], names[0])]) == canonical
 
 
-def test_a_release_counts_the_items_of_each_person_once():
+def test_a_vote_is_split_over_the_different_items_of_a_record():
     table = pa.table({"id": [1, 1, 2], "age": [17, 17, 50], "sex": ["F", "F", "M"]})
     record = {"age": [18], "sex": ["F", "M"]}
     names = al.record_items(record, [("age", "sex")])
-    fixed = protocol(
-        record, [("age", "sex")], al.Identity(input_dim=len(names)), count="people", contribution=3
-    )
+    fixed = protocol(record, [("age", "sex")], al.Identity(input_dim=len(names)))
     sums = TableJob.of(table, fixed, EventColumns("id"), ONE).sums(KEY)
-    counted = {name for name, count in zip(names, sums.values[0], strict=True) if count == 1}
-    assert counted == {"age=..18", "sex=F", "age=..18 & sex=F", "age=18..", "sex=M", "age=18.. & sex=M"}
-    sketch = TableJob.of(table, protocol(record, count="people"), EventColumns("id"), ONE).sums(KEY).values[0]
-    clear = al.sketch_in_clear(protocol(record), [[1] * 4], items=["age=..18", "sex=F", "age=18..", "sex=M"])
-    assert sketch.tolist() == clear.values[0].tolist()
+    voted = {name for name, count in zip(names, sums.values[0], strict=True) if count == VOTE // 3}
+    assert voted == {"age=..18", "sex=F", "age=..18 & sex=F", "age=18..", "sex=M", "age=18.. & sex=M"}
+    sketch = TableJob.of(table, protocol(record), EventColumns("id"), ONE).sums(KEY).values[0]
+    columns = protocol(record).transform.columns(["age=..18", "sex=F", "age=18..", "sex=M"])
+    assert sketch.tolist() == (VOTE // 2 * columns.sum(axis=1)).tolist()
 
 
 @settings(max_examples=40)
@@ -367,14 +366,11 @@ def test_a_release_counts_the_items_of_each_person_once():
     rows=st.lists(
         st.tuples(st.sampled_from("ab"), st.sampled_from(["x", "y"]), st.integers(0, 5), TEXTS), max_size=12
     ),
-    bound=st.integers(1, 6),
-    count=st.sampled_from(["people", "events"]),
 )
-def test_one_person_moves_a_release_by_no_more_than_the_contribution(rows, bound, count):
+def test_one_person_moves_a_release_by_no_more_than_one_vote(rows):
     record = {"age": [2, 4], "sex": ["a", "b"]}
     names = al.record_items(record, [("age", "sex")])
-    known = {"contribution": bound, "count": count, "total_share": "0.5"}
-    fixed = protocol(record, [("age", "sex")], al.Identity(input_dim=len(names)), **known)
+    fixed = protocol(record, [("age", "sex")], al.Identity(input_dim=len(names)), total_share="0.5")
     groups = PublicGroups(("x", "y"), "where")
 
     def sums(kept):
@@ -385,8 +381,8 @@ def test_one_person_moves_a_release_by_no_more_than_the_contribution(rows, bound
         return job.sums(KEY)
 
     everybody, others = sums(rows), sums([row for row in rows if row[0] != "a"])
-    assert np.abs(everybody.values - others.values).sum() <= bound
-    assert np.abs(everybody.totals - others.totals).sum() <= bound
+    assert np.abs(everybody.values - others.values).sum() <= VOTE
+    assert np.abs(everybody.totals - others.totals).sum() <= VOTE
 
 
 def test_records_and_items_exclude_each_other():
@@ -400,17 +396,10 @@ def test_records_and_items_exclude_each_other():
         protocol({"id": [1]}).release_table(table, person="id", label="a", ledger=al.NO_LEDGER)
 
 
-def test_a_row_with_a_weight_gives_it_to_all_of_its_items():
+def test_a_record_has_no_weight():
     table = pa.table({"id": [1, 2], "x": ["F", "M"], "w": [3, -2]})
-    record = {"x": ["F", "M"]}
-    fixed = protocol(record, transform=al.Identity(input_dim=4))
-    sums = TableJob.of(table, fixed, EventColumns("id", None, None, "w"), ONE).sums(KEY)
-    assert dict(zip(al.record_items(record), sums.values[0].tolist(), strict=True)) == {
-        "x=F": 3,
-        "x=M": -2,
-        "x=(other)": 0,
-        "x=(missing)": 0,
-    }
+    with pytest.raises(al.ParameterError, match="weight must be left out where people vote"):
+        TableJob.of(table, protocol({"x": ["F", "M"]}), EventColumns("id", None, None, "w"), ONE)
 
 
 def test_messages_show_no_value(tmp_path):
@@ -423,9 +412,8 @@ def test_messages_show_no_value(tmp_path):
 
 def test_beyond_chance_takes_records():
     rows = {"id": list(range(400)), "x": ["F", "M"] * 200, "where": ["a"] * 200 + ["b"] * 200}
-    known = {"count": "people", "contribution": 2, "total_share": "0.5"}
     ask = {"person": "id", "group": "where", "public_groups": ["a", "b"], "ledger": al.NO_LEDGER}
-    plain = protocol({"x": "category"}, **known).release_table(pa.table(rows), **ask)
+    plain = protocol({"x": "category"}, total_share="0.5").release_table(pa.table(rows), **ask)
     assert al.shape_distances(plain, beyond_chance=True).value.shape == (2, 2)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import armslength as al
 from armslength.ingest import engine
-from armslength.ingest.contributions import KeyedOrder
+from armslength.ingest.contributions import KeyedOrder, Votes
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups, TableJob
 from armslength.ingest.partitions import _TemporaryFile
@@ -252,41 +252,49 @@ def one_heavy_person():
     return pa.concat_tables([one_large_table().slice(0, 20_000), often, same])
 
 
-@pytest.mark.parametrize("fields", [{"count": "events"}, {}, {"one_group": True}], ids=str)
+@pytest.mark.parametrize("contribution", [7, "vote"])
 @pytest.mark.parametrize("source", [one_large_table, one_heavy_person])
-def test_a_small_memory_spills_and_gives_the_same(source, fields, monkeypatch):
+def test_a_small_memory_spills_and_gives_the_same(source, contribution, monkeypatch):
     events = source()
     places = pa.array(np.random.default_rng(1).choice(["a", "b", "c"], len(events)))
     events = events.append_column("where", places)
     transform = al.SparseJL(sketch_dim=16, seed="t")
-    protocol = al.Protocol(transform, epsilon=1, contribution=7, unit="u", **fields)
+    known = {"contribution": contribution, "unit": "u", "total_share": "0.1"}
+    protocol = al.Protocol(transform, epsilon=1, **known)
     groups, columns = PublicGroups(("a", "b", "c"), "where"), EventColumns("who", "what", "where")
     wrote, compacted = [], []
-    for owner, name, calls in ((_TemporaryFile, "write", wrote), (KeyedOrder, "compact", compacted)):
+    rule = Votes if protocol.votes else KeyedOrder
+    for owner, name, calls in ((_TemporaryFile, "write", wrote), (rule, "compact", compacted)):
         real = getattr(owner, name)
         monkeypatch.setattr(
             owner, name, lambda *a, real=real, calls=calls, **k: calls.append(1) or real(*a, **k)
         )
     found = {}
-    memories = ("1GB", "70MB", "68MB" if fields.get("count") == "events" else "4MB")
-    for memory in memories:
+    for memory in ("1GB", "70MB", "4MB"):
         wrote.clear()
         compacted.clear()
         job = TableJob.of(events, protocol, columns, groups, memory=memory)
-        found[memory] = job.sums(KEY).values.tolist()
+        sums = job.sums(KEY)
+        found[memory] = (
+            sums.values.tolist(),
+            sums.totals.tolist(),
+            None if sums.spread is None else sums.spread.tolist(),
+        )
         assert bool(compacted) == (memory != "1GB" and source is one_heavy_person)
     assert bool(wrote) == (memory == "4MB")
     assert len({str(values) for values in found.values()}) == 1
 
 
-@pytest.mark.parametrize("fields", [{"count": "events", "contribution": 5000}, {"contribution": 3}], ids=str)
-def test_somebody_with_most_events_changes_nothing_for_others(fields):
+@pytest.mark.parametrize("contribution", [5000, "vote"])
+def test_somebody_with_most_events_changes_nothing_for_others(contribution):
     """First one long id with different and with equal events, then many people who share an item."""
     heavy = [f"i{number}" for number in range(3000)] + ["same"] * 4000
     people = [f"p{number}" for number in range(30_000)]
     who = ["somebody with a name that is too long for two words"] * len(heavy) + people
     events = pa.table({"who": who, "what": heavy + ["x"] * len(people)})
-    protocol = al.Protocol(al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, unit="u", **fields)
+    protocol = al.Protocol(
+        al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, unit="u", contribution=contribution
+    )
     columns, one = EventColumns("who", "what"), PublicGroups(("all",), None)
     small, large = (
         TableJob.of(events, protocol, columns, one, memory=memory, threads=2).sums(KEY).values.tolist()

@@ -19,7 +19,7 @@ def stream():
 
 
 def test_noise_is_there_before_the_first_update(stream):
-    assert np.any(stream._values != 0)
+    assert np.any(stream._sums.values != 0)
 
 
 def test_a_stream_is_released_once(stream):
@@ -77,10 +77,10 @@ def test_updates_from_several_threads_all_count(monkeypatch):
     [(-1, 1), ("a", 1), ([0, 1], [1]), (0, 0.5), ([0], [np.nan])],
 )
 def test_bad_updates_change_nothing(stream, items, amounts):
-    before = stream._values.copy()
+    before = stream._sums.values.copy()
     with pytest.raises(al.InputError):
         stream.update(items, amounts)
-    assert np.array_equal(stream._values, before)
+    assert np.array_equal(stream._sums.values, before)
 
 
 def test_protocols_that_do_not_fit_a_stream_are_refused():

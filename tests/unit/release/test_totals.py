@@ -25,12 +25,10 @@ def test_epsilon_is_split_exactly():
     assert PROTOCOL.total_law.scale == 3 / 0.25
     replaced = al.Protocol(SPARSE, epsilon=1, contribution=3, relation="replace", total_share="0.25")
     assert replaced.total_law.scale == 6 / 0.25
-    gaussian = al.Protocol(
-        SPARSE, epsilon=1, delta=1e-6, noise="gaussian", contribution=3, total_share="0.25"
-    )
+    gaussian = al.Protocol(SPARSE, epsilon=1, delta=1e-6, noise="gaussian", radius=3, total_share="0.25")
     assert (
         gaussian.law.scale
-        == al.Protocol(SPARSE, epsilon="0.75", delta=1e-6, noise="gaussian", contribution=3).law.scale
+        == al.Protocol(SPARSE, epsilon="0.75", delta=1e-6, noise="gaussian", radius=3).law.scale
     )
     assert gaussian.total_law.scale == 12
     fine = al.Protocol(SPARSE, epsilon=1, radius=3, resolution=0.25, total_share="0.5")
