@@ -37,13 +37,12 @@ def random_events(seed, *, weighted):
     return events
 
 
-def counting_protocol(contribution=5, epsilon=1, count="events", **known):
-    """A protocol under which exact integers are counts: column numbers, no projection."""
+def counting_protocol(contribution=5, epsilon=1, **known):
+    """A protocol under which exact integers are amounts, or votes in grid units: column numbers, no projection."""
     return al.Protocol(
         al.Identity(input_dim=ITEMS),
         epsilon=epsilon,
         contribution=contribution,
-        count=count,
         unit="one person",
         items="int64",
         **known,
