@@ -8,7 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 import armslength as al
-from armslength.noise.draw import add_noise
+from armslength.ingest.sums import Sums
+from armslength.protocol.neighbors import VOTE
+from armslength.release.release import noised
 from armslength.sketches.noises import Noises
 
 TRANSFORM = al.SparseJL(sketch_dim=16, sparsity=1, seed="margins")
@@ -57,7 +59,12 @@ def sampled(
 
 def margin_protocol(**fields: Any) -> al.Protocol:
     """A protocol with three item groups: Infections, Injuries and (other)."""
-    known: dict[str, Any] = {"epsilon": 1, "contribution": 5, "unit": "one patient", "one_group": True}
+    known: dict[str, Any] = {
+        "epsilon": 1,
+        "contribution": "vote",
+        "unit": "one patient",
+        "total_share": "0.1",
+    }
     margins: dict[str, Any] = {
         "margins": item_groups(PREFIXES),
         "margin_share": "0.2",
@@ -78,12 +85,12 @@ def many_groups(count: int) -> pa.Table:
 
 
 def rows_with_margins(protocol: al.Protocol, counts: Any, labels: Any = None) -> al.Sketches:
-    """Sketches of no events, with noise, and of these true margins, with noise."""
+    """Sketches of no events, with noise, and of these true margins in votes, with noise; as many people as the largest item group has."""
     values = np.zeros((len(counts), protocol.transform.sketch_dim), dtype=np.int64)
-    margins = np.array(counts, dtype=np.int64)
-    totals = None if protocol.total_law is None else np.zeros(len(counts), dtype=np.int64)
-    for array, law in ((values, protocol.law), (totals, protocol.total_law), (margins, protocol.margin_law)):
-        if array is not None and law is not None:
-            add_noise(array, law)
+    margins = VOTE * np.array(counts, dtype=np.int64)
+    people = margins[:, :-1].max(axis=1)
+    sums = Sums(values, people, "events", margins=margins, spread=np.column_stack([people, people]) // 2)
+    released = noised(protocol, sums)
     noises = Noises.fresh(secrets.token_bytes(16 * len(counts)), protocol, "events")
-    return al.Sketches(values, labels, noises, [protocol], totals, margins)
+    numbers = released.totals, released.margins, released.spread
+    return al.Sketches(released.values, labels, noises, [protocol], *numbers)

@@ -18,7 +18,7 @@ LEDGER = FOLDER / f"ledger-v{SCHEMA_VERSION}.sqlite"
 
 
 def test_there_are_files_to_read():
-    assert len(SKETCHES) == 5
+    assert len(SKETCHES) == 6
     assert len(PROTOCOLS) == len(protocols())
 
 

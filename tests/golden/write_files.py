@@ -41,16 +41,32 @@ def sketches():
         ),
         "margins": margins,
         "margins-scaled": al.concat([margins / 3, margins - margins[1]]),
+        "votes": _votes(transform),
     }
 
 
+def _votes(transform):
+    """Events of people who vote."""
+    protocol = al.Protocol(
+        transform,
+        epsilon="0.5",
+        unit="one patient",
+        contribution="vote",
+        total_share="0.1",
+        spread_sample="0.5",
+        items="int64",
+    )
+    table = pa.table({"who": ["a", "a", "b"], "what": [1, 3, 3]})
+    return protocol.release_table(table, person="who", item="what", label="west", ledger=al.NO_LEDGER)
+
+
 def _totals_and_margins(transform):
-    """A protocol with totals and three item groups."""
+    """A protocol of votes with totals and three item groups."""
     return al.Protocol(
         transform,
         epsilon="0.5",
         unit="one patient",
-        contribution=3,
+        contribution="vote",
         total_share="0.25",
         margins=pa.table({"prefix": ["A", "S", "T"], "group": ["Infections", "Injuries", "Injuries"]}),
         margin_share="0.25",
@@ -77,11 +93,11 @@ def content(made):
             for row in made.values.tolist()
         ],
         "totals": None if made.totals is None else [float(total).hex() for total in made.totals],
-        **(
-            {}
-            if made.margins is None
-            else {"margins": [[float(n).hex() for n in row] for row in made.margins]}
-        ),
+        **{
+            name: [[float(n).hex() for n in row] for row in numbers]
+            for name, numbers in (("margins", made.margins), ("spread", made.spread))
+            if numbers is not None
+        },
         "protocols": [protocol.fingerprint for protocol in made.protocols],
         "noise": [
             [
@@ -127,8 +143,16 @@ def protocols():
             items="int64",
             unit="a device",
         ),
-        al.Protocol(transforms[0], epsilon=1, contribution=3, count="events"),
-        al.Protocol(transforms[0], epsilon=1, contribution=3, one_group=True),
+        al.Protocol(transforms[0], epsilon=1, contribution=3),
+        al.Protocol(
+            transforms[0],
+            epsilon=1,
+            contribution="vote",
+            total_share="0.1",
+            spread_sample="1/3",
+            items="int64",
+            unit="one patient",
+        ),
         al.Protocol(
             al.SparseJL(input_dim=4, sketch_dim=4, sparsity=1, seed=SEED),
             epsilon=1,
@@ -143,13 +167,11 @@ def _with_margins():
     """By a table, by prefixes and by columns of a record."""
     transform = al.SparseJL(sketch_dim=64, sparsity=1, seed=SEED)
     items, prefixes = {"É1": "Süd", "S06": "Injuries"}, {"prefix": ["S", "S0"], "group": ["Injuries", "Süd"]}
-    events = {"epsilon": 1, "contribution": 50, "margin_contribution": 3, "unit": "one patient"}
+    votes = {"epsilon": 1, "contribution": "vote", "total_share": "0.1", "margin_share": "0.3"}
     record = {"age": [18, 40], "sex": ["F", "M"], "admitted": "month"}
     return [
-        al.Protocol(transform, margins=items, margin_share="0.2", **events),
-        al.Protocol(
-            transform, margins=prefixes, margin_share="0.2", delta="1e-6", noise="gaussian", **events
-        ),
+        al.Protocol(transform, margins=items, margin_contribution=3, unit="one patient", **votes),
+        al.Protocol(transform, margins=prefixes, margin_contribution=1, relation="replace", **votes),
         al.Protocol(
             transform, epsilon=1, record=record, margins=["age", "sex"], margin_share="0.1", total_share="1/3"
         ),

@@ -21,11 +21,13 @@ from armslength.cli.options import (
 )
 from armslength.cli.output import as_json, at_most, indented_lines, is_terminal
 from armslength.errors import plural, printable
-from armslength.ingest.check_table import TableCheck, check_table
+from armslength.estimates.prevalence import MOST_UNDERCOUNT
+from armslength.ingest.check_table import TableCheck, Typical, check_table
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.ingest.spellings import SpellingCheck
 from armslength.planner.least_people import least_people
+from armslength.protocol.neighbors import VOTE
 from armslength.protocol.record import MISSING, OTHER, checked_record
 
 BANNER = "PRIVATE: for you, the data holder. Nothing was spent. Do not share this output."
@@ -88,7 +90,7 @@ Examples:
 `armslength release --help` lists everything that SOURCE may be.
 The output is as private as the table: it goes to your terminal, and never to a file or a pipe unless you ask for
 --format json. Fix your table, the list of groups or the columns with it. Do not change the protocol because of it: what
-it shows about C or the groups would then reach the other parties. Exit code 0 says that nothing looks wrong; 7 that
+it shows about your people would then reach the other parties. Exit code 0 says that nothing looks wrong; 7 that
 something needs a look.
 """
 )
@@ -99,9 +101,10 @@ def check(files: tuple[str, ...], output_format: str, **options: Any) -> None:
 
     The options are those of `armslength release`. You see which public groups have no rows, which groups are not listed, how many rows
     are left out and why, whether ids or items are written in two ways, whether the columns of people and items look swapped, which groups
-    have too few people for any answer, and how much of the table the contribution keeps. For records, you
+    have too few people for any answer, how many people are in several groups, and how many different items they have; where amounts are added up,
+    how much of them the contribution keeps. For records, you
     see how much of each column is missing, or is none of the categories listed. For margins, you see which item groups nobody has an item in,
-    how much is in none of those listed, and how many people have more item groups than count.
+    how much is in none of those listed, and how many item groups people have.
     """
     if output_format == "table" and not is_terminal(sys.stdout):
         raise click.UsageError(
@@ -118,7 +121,7 @@ def check(files: tuple[str, ...], output_format: str, **options: Any) -> None:
 
 def checked_table(job: TableJob) -> TableCheck:
     """The check of the table, with a progress bar."""
-    return check_table(job, least_people(job.protocol), show_progress=True)
+    return check_table(job, least_people(job.protocol), MOST_UNDERCOUNT, show_progress=True)
 
 
 def _document(result: TableCheck) -> dict[str, Any]:
@@ -134,6 +137,7 @@ def _document(result: TableCheck) -> dict[str, Any]:
         "unlisted_groups": result.unlisted,
         "likely_groups": result.likely,
         "people": result.people,
+        "votes": None if result.votes is None else _nested(asdict(result.votes)),
         "people_over_contribution": result.people_over,
         "share_kept": result.share,
         "people_with_several_ids": result.ids._asdict(),
@@ -143,8 +147,13 @@ def _document(result: TableCheck) -> dict[str, Any]:
         "least_people": result.least_people,
         "small_groups": result.small_groups,
         "columns": {name: column._asdict() for name, column in result.columns.items()},
-        "margins": None if result.margins is None else asdict(result.margins),
+        "margins": None if result.margins is None else _nested(asdict(result.margins)),
     }
+
+
+def _nested(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields, with names for what people typically have."""
+    return {**fields, "per_person": fields["per_person"]._asdict()}
 
 
 def check_text(result: TableCheck, job: TableJob) -> str:
@@ -156,7 +165,8 @@ def check_text(result: TableCheck, job: TableJob) -> str:
         "people": _people(result, job),
         "items": _spelled_items(result),
         "size": _size(result, job),
-        "counted": [_counted(result, job)],
+        "votes": _votes(result),
+        "counted": _counted(result, job),
         "item groups": _item_groups(result, job),
     }
     return "\n".join([BANNER, "", *indented_lines({name: lines for name, lines in parts.items() if lines})])
@@ -263,17 +273,33 @@ def _size(result: TableCheck, job: TableJob) -> list[str]:
     ]
 
 
-def _counted(result: TableCheck, job: TableJob) -> str:
+def _votes(result: TableCheck) -> list[str]:
+    """How people vote."""
+    votes = result.votes
+    if votes is None:
+        return []
+    lines = [f"A person typically has {_typical(votes.per_person, 'different item')}."]
+    if votes.several_groups:
+        several = plural(votes.several_groups, "person is", "people are")
+        lines.append(f"{several} in several groups. Each votes in one of them, chosen at random.")
+    if votes.without:
+        without = plural(votes.without, "person has", "people have")
+        lines.append(f"{without} more than {VOTE:,} items, and no vote. Is it a person?")
+    return lines
+
+
+def _typical(numbers: Typical, noun: str) -> str:
+    """How many of something people have."""
+    return f"{plural(numbers.median, noun)}; 90 % of people have at most {numbers.most:,}"
+
+
+def _counted(result: TableCheck, job: TableJob) -> list[str]:
+    """How much the contribution keeps, where amounts are added up."""
     if result.share is None:
-        return "nothing"
+        return [] if job.protocol.votes else ["nothing"]
     over = f"{plural(result.people_over, 'person has', 'people have')} more"
-    return f"{result.share:.0%} of {_counted_noun(job)} at {job.protocol.contribution:,} a person; {over}."
-
-
-def _counted_noun(job: TableJob) -> str:
-    if job.columns.weight is not None:
-        return "weights"
-    return "(person, group, item) pairs" if job.protocol.count == "people" else "events"
+    noun = "events" if job.columns.weight is None else "weights"
+    return [f"{result.share:.0%} of {noun} at {job.protocol.contribution:,} a person; {over}."]
 
 
 def _item_groups(result: TableCheck, job: TableJob) -> list[str]:
@@ -284,13 +310,23 @@ def _item_groups(result: TableCheck, job: TableJob) -> list[str]:
     lines = []
     if margins.rule != "record":
         spelling = " Are items written as in the list?" if check.in_none >= 0.9 else ""
-        lines.append(f"{check.in_none:.1%} of {_counted_noun(job)} are {margins.names[-1]}.{spelling}")
+        lines.append(f"{check.in_none:.1%} of votes are {margins.names[-1]}.{spelling}")
         if check.spelled_otherwise:
             part = f"{check.spelled_otherwise:.1%}" if check.spelled_otherwise >= 0.001 else "less than 0.1%"
             lines.append(
-                f"{part} of {_counted_noun(job)} are {margins.names[-1]} only because the list has other capitals, punctuation or blanks. Write items as in the list."
+                f"{part} of votes are {margins.names[-1]} only because the list has other capitals, punctuation or blanks. Write items as in the list."
             )
     empty = [f"{_name(name)}: nobody has an item in it." for name in check.empty]
     lines += at_most(_MOST_SHOWN, empty, "item group")
-    share, bound = check.people_over / result.people, job.protocol.margin_contribution
-    return [*lines, f"{share:.1%} of people have more item groups than count ({bound:,} of each person)."]
+    lines.append(f"A person typically has {_typical(check.per_person, 'item group')}.")
+    bound, share = job.protocol.margin_contribution or 0, check.people_over / result.people
+    if check.people_over:
+        lines.append(
+            f"{share:.1%} of people have more than the {plural(bound, 'item group')} that count in full. "
+            f"Shares of people may be up to {100 * check.missing:.1f} points larger than what is counted."
+        )
+    if check.missing > check.most_missing:
+        lines.append(
+            f"That is more than {100 * check.most_missing:g} points, so no difference between parties will be named."
+        )
+    return lines

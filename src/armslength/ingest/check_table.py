@@ -5,7 +5,7 @@ import secrets
 from collections import Counter
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from armslength.ingest.encoding import LeftOut
 from armslength.ingest.event_table import TableJob
 from armslength.ingest.partitions import memory_bytes
 from armslength.ingest.spellings import TEXT_BYTES, SpellingCheck, Spellings
+from armslength.protocol.neighbors import VOTE
 from armslength.protocol.protocol import Protocol
 from armslength.protocol.record import MISSING, OTHER, Record, prefix
 
@@ -45,21 +46,52 @@ class ColumnCheck(NamedTuple):
         return self.rows > 0 and 10 * (self.missing + self.other) >= 9 * self.rows
 
 
+class Typical(NamedTuple):
+    """How many of something people have."""
+
+    median: int
+    most: int  # that nine people of ten have at most
+
+    @classmethod
+    def of(cls, counts: Int64s) -> Self:
+        """Of how many people have each number."""
+        ends = np.cumsum(counts)
+        median, most = (int(np.searchsorted(ends, share * ends[-1])) for share in (0.5, 0.9))
+        return cls(median, most)
+
+
+@dataclass(frozen=True)
+class VoteCheck:
+    """How people vote."""
+
+    several_groups: int  # people who have events in more than one public group, and vote in one of these
+    per_person: Typical  # different items, in the group where the person votes
+    without: int  # people with too many items, who have no vote
+
+
 @dataclass(frozen=True)
 class MarginCheck:
-    """What margins count of a table, before the contribution leaves anything out."""
+    """What margins count of a table."""
 
-    in_none: float  # the share of the pairs, events or weights that are in no listed item group
+    in_none: float  # the share of the votes that are in no listed item group
     empty: list[str]  # listed item groups that nobody has an item in; of a record, none is said to be
+    per_person: Typical  # item groups
     people_over: int  # who have more item groups than the margin contribution
+    missing: float  # how much of a person is missing for that reason, in the average of all people
+    most_missing: float  # above it, no difference is named
     spelled_otherwise: (
         float  # the share of what is in no listed item group, but would be with other capitals or punctuation
     )
 
     @property
     def needs_a_look(self) -> bool:
-        """Whether the list may not fit the table: an item group with nobody, 90 percent in no listed one, or items in other spellings."""
-        return bool(self.empty) or self.in_none >= 0.9 or self.spelled_otherwise > 0
+        """Whether the list may not fit the table: an item group with nobody, 90 percent in no listed one, items in other spellings, or more missing than lets differences be named."""
+        return (
+            bool(self.empty)
+            or self.in_none >= 0.9
+            or self.spelled_otherwise > 0
+            or self.missing > self.most_missing
+        )
 
 
 @dataclass(frozen=True)
@@ -72,12 +104,13 @@ class TableCheck:
     without_group: int  # rows with a person and without any group
     likely: dict[str, str]  # for public groups without rows, the group that was likely meant
     people: int  # who have at least one event that counts
-    people_over: int  # who have more than the contribution
-    share: float | None  # of the pairs, events or weights that count: what the contribution keeps
+    votes: VoteCheck | None  # where people vote, and somebody does
+    people_over: int  # who have more than the contribution, where amounts are added up
+    share: float | None  # of these amounts: what the contribution keeps
     ids: SpellingCheck  # people who may have several ids
     items: SpellingCheck  # items of text that may have several spellings; of a record, none is said to have
     is_swapped: bool  # whether the columns of people and items look swapped
-    people_of_groups: dict[str, int]  # who have at least one event that counts in each public group
+    people_of_groups: dict[str, int]  # who vote, or have an event that counts, in each public group
     least_people: int  # a group with fewer cannot be told from any other
     columns: dict[str, ColumnCheck]  # of a record
     margins: MarginCheck | None  # where the protocol has margins, and somebody counts
@@ -104,17 +137,21 @@ class TableCheck:
             or self.is_swapped
             or self.left_out.counting < self.left_out.rows
             or not self.people
+            or (self.votes is not None and self.votes.without)
             or any(column.needs_a_look for column in self.columns.values())
             or (self.margins is not None and self.margins.needs_a_look)
         )
 
 
-def check_table(job: TableJob, least_people: int = 0, *, show_progress: bool = False) -> TableCheck:
+def check_table(
+    job: TableJob, least_people: int = 0, most_missing: float = 1, *, show_progress: bool = False
+) -> TableCheck:
     """Reads all events as a release would, and spends nothing. The result is **private**.
 
     Args:
         job: What is read.
         least_people: How many people a group needs for any answer; 0 if that is not known.
+        most_missing: How much of a person margins may lack, in the average of all people, before no difference is named.
         show_progress: Whether to show a bar.
     """
     key = secrets.token_bytes(KEY_BYTES)  # a release draws another, so a person may count in another group
@@ -123,14 +160,16 @@ def check_table(job: TableJob, least_people: int = 0, *, show_progress: bool = F
     ids = Spellings(words, most // _ID_MEMORY, are_ids=True)
     items = Spellings(words, most // _ITEM_MEMORY, are_ids=False)
     labels, record = job.groups.labels, job.protocol.record
-    left_out, rows, cells = LeftOut(), _RowCounts(len(labels), record, items), _MarginCounts(job.protocol)
+    left_out, rows, cells = (
+        LeftOut(),
+        _RowCounts(len(labels), record, items),
+        _MarginCounts(job.protocol, most_missing),
+    )
     groups, evenness = _GroupCounts(len(labels)), _Evenness(words)
-    people, people_over, total, kept = 0, 0, 0.0, 0.0
+    people, votes, amounts = 0, _VoteCounts(), _AmountCounts(job.protocol)
     for part in job.person_totals(key, left_out, rows, show_progress=show_progress):
         people += len(part.totals)
-        people_over += int((part.totals > job.bound).sum())
-        total += float(part.totals.sum())
-        kept += float(np.minimum(part.totals, job.bound).sum())
+        (votes if job.protocol.votes else amounts).add(part)
         if part.ids is not None:
             ids.add(part.ids)
         cells.add(part)
@@ -147,15 +186,16 @@ def check_table(job: TableJob, least_people: int = 0, *, show_progress: bool = F
         left_out.group - rows.unlisted_rows,
         _likely([label for label, count in listed.items() if not count], list(unlisted)),
         people,
-        people_over,
-        kept / total if total else None,
+        votes.check() if job.protocol.votes and people else None,
+        amounts.people_over,
+        amounts.share,
         ids.check(),
         items.check(),
         record is None and evenness.is_swapped,
         dict(zip(labels, groups.people.tolist(), strict=True)),
         least_people,
         rows.columns(),
-        cells.check() if total else None,
+        cells.check() if people else None,
     )
 
 
@@ -202,41 +242,87 @@ class _RowCounts:
         }
 
 
-class _MarginCounts:
-    """How much is in each item group, and how many people have more of them than count."""
+class _VoteCounts:
+    """How many people have each number of different items, and events in several groups."""
+
+    def __init__(self) -> None:
+        self._sizes: Int64s = np.zeros(VOTE + 2, dtype=np.int64)
+        self._several = 0
+
+    def add(self, events: BoundedEvents) -> None:
+        """Adds the votes of some persons."""
+        sizes = np.bincount(events.totals.astype(np.int64))
+        self._sizes[: len(sizes)] += sizes
+        if events.in_groups is not None:
+            self._several += int((events.in_groups > 1).sum())
+
+    def check(self) -> VoteCheck:
+        """How they vote."""
+        return VoteCheck(self._several, Typical.of(self._sizes), int(self._sizes[VOTE + 1 :].sum()))
+
+
+class _AmountCounts:
+    """How much people have, and how much of it the contribution keeps."""
 
     def __init__(self, protocol: Protocol) -> None:
-        self._margins, self._bound = protocol.margins, protocol.margin_contribution or 0
+        contribution = protocol.contribution if isinstance(protocol.contribution, int) else 0
+        self._bound = float(contribution / protocol.resolution)
+        self._total = self._kept = 0.0
+        self.people_over = 0
+
+    def add(self, events: BoundedEvents) -> None:
+        """Adds the amounts of some persons."""
+        self.people_over += int((events.totals > self._bound).sum())
+        self._total += float(events.totals.sum())
+        self._kept += float(np.minimum(events.totals, self._bound).sum())
+
+    @property
+    def share(self) -> float | None:
+        """What is kept."""
+        return self._kept / self._total if self._total else None
+
+
+class _MarginCounts:
+    """How many votes are in each item group, and how many item groups people have."""
+
+    def __init__(self, protocol: Protocol, most_missing: float) -> None:
+        self._margins, self._bound, self._most_missing = (
+            protocol.margins,
+            protocol.margin_contribution or 0,
+            most_missing,
+        )
         self._names = 0 if self._margins is None else len(self._margins.names)
         self._amounts: NDArray[np.float64] = np.zeros(
             self._names + 2
         )  # the last: of none, and of other spellings
-        self._over = 0
+        self._sizes: Int64s = np.zeros(self._names + 1, dtype=np.int64)
 
     def add(self, events: BoundedEvents) -> None:
-        """Adds all events of some persons."""
+        """Adds the votes of some persons."""
         if self._margins is None:
             return
         size = len(self._amounts)
-        self._amounts += np.bincount(events.margins, np.abs(events.amounts), size)
+        self._amounts += np.bincount(events.margins, events.amounts, size)
         margins = np.where(events.margins > self._names, self._names - 1, events.margins)
         persons = np.repeat(np.arange(len(events.starts) - 1), np.diff(events.starts))
-        is_in_one = (margins < self._names) & (events.amounts != 0)
-        width = size * (int(events.groups.max(initial=0)) + 1)
-        cells = np.unique((persons * width + events.groups * np.int64(size) + margins)[is_in_one])
-        self._over += int((np.bincount(cells // width) > self._bound).sum())
+        cells = np.unique((persons * np.int64(size) + margins)[margins < self._names])
+        self._sizes += np.bincount(
+            np.bincount(cells // size, minlength=len(events.totals)), minlength=self._names + 1
+        )
 
     def check(self) -> MarginCheck | None:
         """What became of the items."""
         if self._margins is None:
             return None
-        if self._margins.rule == "record":  # its other columns belong to none
-            return MarginCheck(0.0, [], self._over, 0.0)
-        listed, total = self._amounts[: self._names - 1], self._amounts.sum()
+        numbers, people = np.arange(len(self._sizes)), self._sizes
+        missing = np.maximum(0.0, 1 - self._bound / np.maximum(numbers, 1)) @ people / people.sum()
+        known = Typical.of(people), int(people[self._bound + 1 :].sum()), float(missing), self._most_missing
+        total = self._amounts.sum()
+        if self._margins.rule == "record" or not total:  # its other columns belong to none
+            return MarginCheck(0.0, [], *known, 0.0)
+        listed = self._amounts[: self._names - 1]
         empty = [name for name, amount in zip(self._margins.names, listed, strict=False) if not amount]
-        return MarginCheck(
-            1 - float(listed.sum() / total), empty, self._over, float(self._amounts[-1] / total)
-        )
+        return MarginCheck(1 - float(listed.sum() / total), empty, *known, float(self._amounts[-1] / total))
 
 
 class _GroupCounts:

@@ -132,6 +132,7 @@ class BoundedEvents:
     margins: NDArray[np.int32]  # of votes: the number of each item's group
     is_sampled: NDArray[np.bool_]  # of votes: whether each person is among those of whom F is counted
     keys: Words  # of amounts: the hashes, where they were needed
+    in_groups: Int64s | None = None  # in how many groups each person has events, where that is asked for
     ids: pa.Array | None = None  # of the persons, where they are asked for
     columns: NDArray[np.int32] | None = None  # where each item is added: see `sums.ItemColumns`
     votes: "VoteSums | None" = None  # what they add to Q and F
@@ -143,7 +144,8 @@ def person_rule(
 ) -> "Votes | KeyedOrder":
     """What a release under this protocol keeps of each person; or, if it is not bounded, what each person has."""
     if protocol.votes:
-        return Votes(key, groups, protocol.spread_sample)
+        rule = Votes if is_bounded else CheckedVotes
+        return rule(key, groups, protocol.spread_sample)
     if not isinstance(protocol.contribution, int):
         raise ParameterError('contribution must be "vote" or a whole number for an event table, got none')
     bound = math.floor(protocol.contribution / protocol.resolution)
@@ -206,7 +208,7 @@ class Votes(_Keyed):
         """The same of several parts."""
         kept: Events | None = None
         for events in parts:
-            kept = self.compact(events if kept is None else Events.joined([kept, events]))
+            kept = Votes.compact(self, events if kept is None else Events.joined([kept, events]))
         if kept is None:
             raise ValueError("there must be a part")
         return kept
@@ -220,6 +222,29 @@ class Votes(_Keyed):
         return BoundedEvents(
             groups, items, _NO_AMOUNTS, starts, persons, np.empty(0), margins, is_sampled, nothing
         )
+
+
+class CheckedVotes(Votes):
+    """The same votes, and in how many groups each person has events: for a check, of which nothing is released.
+
+    Of a person with more events than fit memory, it is those groups that are held at the end: at least one.
+    """
+
+    def bounded(self, events: Events) -> BoundedEvents:
+        """What is kept of the events; all events of a person must be among them."""
+        return replace(super().bounded(events), in_groups=groups_of_persons(*events, self.key))
+
+    def compact(self, events: Events) -> Events:
+        """Each event once, also those of other groups."""
+        return _different(events, self.key)
+
+
+def _different(events: Events, key: Words) -> Events:
+    """Each event once, with how often it occurs."""
+    rows, times = different_events(*events, key)
+    different = Events.joined([events.chosen(rows)], _TIMES + 1)
+    different.rows[:, _TIMES] = times
+    return different
 
 
 def _without(kept: BoundedEvents, is_left_out: NDArray[np.bool_]) -> BoundedEvents:
@@ -258,10 +283,7 @@ class KeyedOrder(_Keyed):
 
     def compact(self, events: Events) -> Events:
         """Fewer events, of which `bounded` keeps the same, also with other events."""
-        rows, times = different_events(*events, self.key)
-        different = Events.joined([events.chosen(rows)], _TIMES + 1)
-        different.rows[:, _TIMES] = times
-        return different
+        return _different(events, self.key)
 
     def shortened(self, parts: Iterable[Events]) -> Events:
         """Events of which `bounded` keeps the same as of all these parts; equal group and item of a person must be in one part.
@@ -677,6 +699,23 @@ def _one_group(
         if value < smallest or (value == smallest and group < chosen):
             chosen, smallest = group, value
     return chosen
+
+
+@kernel
+def groups_of_persons(events: Words, long_ids: NDArray[np.uint8], key: Words) -> Int64s:
+    """In how many different groups each person has events; persons are in the order of `vote_events`."""
+    starts, rows = _by_person(events, long_ids, key)
+    counts, largest = np.zeros(len(starts) - 1, dtype=np.int64), np.int64(-1)
+    for row in range(len(events)):
+        largest = max(largest, np.int64(events[row, _GROUP] & _LOW_32))
+    last = np.full(largest + 1, -1, dtype=np.int64)  # the person who was seen last in each group
+    for person in range(len(counts)):
+        for place in range(starts[person], starts[person + 1]):
+            group = np.int64(events[rows[place], _GROUP] & _LOW_32)
+            if last[group] != person:
+                last[group] = person
+                counts[person] += 1
+    return counts
 
 
 @kernel

@@ -34,6 +34,10 @@ _SOURCES = {
     "stream": "A stream of updates that the party prepared.",
     "unknown": "It is not known here whether events, prepared rows or a stream were released.",
 }
+_VOTE_IN_WORDS = (
+    "The sketches describe this: take a person of the row at random, then one of that person's items at random. A person's only item weighs "
+    "more than one of seven, and whether few or many items are recorded of each person is a difference, too."
+)
 _LABELS = {
     "events": "The list of groups is public. The party promises that it does not depend on the data.",
     "rows": "The number of rows and their labels are public. The party promises that they do not depend on the data.",
@@ -123,24 +127,27 @@ def check_card(card: Any, releases: Sequence[Release]) -> None:
 
 def guarantee_in_words(protocol: Protocol, source: str) -> str:
     """One paragraph with the whole guarantee and all of its conditions."""
+    source = _source(protocol, source)
     epsilon, delta = decimal_text(protocol.epsilon), decimal_text(protocol.released_delta)
     privacy = epsilon if delta == "0" else f"({epsilon}, {delta})"
     site = " before its last step" if protocol.noise_site == "input" else ""
     sentences = [
         f"All rows of one release together are {privacy}-differentially private for {_change(protocol)}.",
         weakness(protocol.epsilon, protocol.released_delta),
-        f"{_LAWS[protocol.noise]} of scale {protocol.law.scale:g} is drawn exactly, in integers.",
+        f"{_LAWS[protocol.noise]} of scale {_scale(protocol, protocol.law)} is drawn exactly, in integers.",
         f"It is added to an integer projection ({protocol.transform.name}){site}.",
     ]
     if protocol.total_law is not None:
-        share, scale = decimal_text(protocol.totals_epsilon), protocol.total_law.scale
-        totals = "the total of each row"
-        if protocol.votes:
-            totals = "how many people each row has, and how far chance reaches there"
-        sentences.append(f"Of ε, {share} is spent on {totals}, with noise of scale {scale:g}.")
+        share, scale = decimal_text(protocol.totals_epsilon), _scale(protocol, protocol.total_law)
+        spent, listed = "the total of each row", ""
+        if protocol.spread_law is not None:
+            number, listed = _scalars(protocol)
+            spent, listed = f"{number} more numbers of each row", f": {listed}"
+            scale += f" and {_scale(protocol, protocol.spread_law)}"
+        sentences.append(f"Of ε, {share} is spent on {spent}, with noise of scale {scale}{listed}.")
     if protocol.margins is not None and protocol.margin_law is not None:
         share, law = decimal_text(protocol.margins_epsilon), protocol.margin_law
-        noise = f"{_in_a_sentence(_LAWS[law.name])} of scale {law.scale:g}"
+        noise = f"{_in_a_sentence(_LAWS[law.name])} of scale {_scale(protocol, law)}"
         sentences.append(
             f"Of ε, {share} is spent on margins, with {noise}: for each row, how many of its people "
             f"have an item in each of {plural(len(protocol.margins.names), 'item group')}."
@@ -155,6 +162,7 @@ def guarantee_in_words(protocol: Protocol, source: str) -> str:
 
 def protection_in_words(protocol: Protocol, source: str) -> str:
     """Who is protected against what: the unit of protection, and how far it can move the data."""
+    source = _source(protocol, source)
     words = hypotheses(protocol, source)
     # The limit on a person's events is all that an event table needs.
     grid = "" if source == "events" else f" {words['grid']}"
@@ -163,7 +171,7 @@ def protection_in_words(protocol: Protocol, source: str) -> str:
 
 def officer_page(protocol: Protocol, source: str) -> tuple[tuple[str, str], ...]:
     """Headings and paragraphs for somebody who answers for the data and is no mathematician."""
-    margins = []
+    margins, source = [], _source(protocol, source)
     if protocol.margins is not None and protocol.margin_law is not None:
         margins = [("What the margins tell", _margins(protocol, protocol.margins, protocol.margin_law))]
     return (
@@ -184,7 +192,7 @@ def hypotheses(protocol: Protocol, source: str) -> dict[str, str]:
 
     For an "unknown" source those of rows, unless only event tables can be released.
     """
-    source = source if protocol.margins is None else "events"
+    source = _source(protocol, source)
     return {
         "labels": _LABELS.get(source, _LABELS["rows"]),
         "radius": _radius(protocol, source),
@@ -192,6 +200,11 @@ def hypotheses(protocol: Protocol, source: str) -> dict[str, str]:
         "settings": "The party promises that all settings and the public matrix were fixed without looking at the data.",
         "random bits": "The random bits are assumed to be ideal: the operating system's generator must be good, and AES-256 unbroken.",
     }
+
+
+def _source(protocol: Protocol, source: str) -> str:
+    """The source; that of votes is known before any release."""
+    return "events" if protocol.votes else source
 
 
 def _change(protocol: Protocol) -> str:
@@ -206,7 +219,7 @@ def _unit(protocol: Protocol) -> str:
 def _radius(protocol: Protocol, source: str) -> str:
     moves = f"{_change(protocol)} moves the data by at most {decimal_text(protocol.radius)} in l1 norm over all rows"
     if protocol.margins is not None:
-        moves += f", and all margins together by at most {protocol.margin_sensitivity}"
+        moves += f", and all margins together by at most {_votes(protocol.margin_sensitivity or 0)} people"
     if source == "events":
         return (
             f"{_counting(protocol)}; the software enforces that. The table's identifiers decide who is one person, and the party promises "
@@ -229,6 +242,19 @@ def _counting(protocol: Protocol) -> str:
             "in proportion"
         )
     return counted
+
+
+def _scale(protocol: Protocol, law: Law) -> str:
+    """The scale of a noise: in votes, or in integer units."""
+    return f"{law.scale / VOTE:.3g} votes" if protocol.votes else f"{law.scale:g}"
+
+
+def _scalars(protocol: Protocol) -> tuple[str, str]:
+    """The numbers that votes release of each row beside their sketch: how many, and what they tell."""
+    people, spread = "how many people it has", "how concentrated their votes are"
+    if protocol.releases_norm:
+        return "three", f"{people}, {spread}, and how alike people are"
+    return "two", f"{people}, and {spread}"
 
 
 def _in_a_sentence(words: str) -> str:
@@ -334,10 +360,12 @@ def _contents(protocol: Protocol, source: str) -> str:
     totals = ""
     if protocol.total_law is not None:
         share = decimal_text(protocol.totals_epsilon)
-        what = "The total of each row is"
+        totals = f" The total of each row is released, too, with noise of its own, for {share} of ε."
         if protocol.votes:
-            what = "How many people each row has, and two numbers that tell how far chance reaches there, are"
-        totals = f" {what} released, too, with noise of its own, for {share} of ε."
+            number, listed = _scalars(protocol)
+            totals = f" {number.capitalize()} more numbers of each row, with noise of their own, for {share} of ε: {listed}."
+    if protocol.votes:
+        totals += f" {_VOTE_IN_WORDS}"
     data = _SOURCES[source]
     if source == "events" and protocol.record is not None:
         columns = [f"{name} ({_kind_in_words(kind)})" for name, kind in protocol.record.columns]
@@ -346,9 +374,11 @@ def _contents(protocol: Protocol, source: str) -> str:
     if protocol.value_range is not None:
         data += f" Values were clamped to {' to '.join(map(decimal_text, protocol.value_range))}."
     projection = f"a public projection ({transform.name})" if transform.projects else "a copy"
+    part = protocol.sketch_epsilon
+    spent = "" if part == protocol.epsilon else f", for {decimal_text(part)} of ε"
     return (
         f"{data} For each row, {transform.sketch_dim:,} integers: {projection} of {size}, "
-        f"plus secret noise.{totals}"
+        f"plus secret noise{spent}.{totals}"
     )
 
 
@@ -358,18 +388,25 @@ def _margins(protocol: Protocol, margins: Margins, law: Law) -> str:
     names = margins.names if of_record else margins.names[:-1]  # the last is (other)
     others = "" if of_record else "; and how many have any other item"
     unit, share = _unit(protocol), protocol.margins_epsilon
+    votes = _votes((protocol.margin_sensitivity or 0) // (1 if protocol.relation == "add_remove" else 2))
     having = f"with {names[0]}" if of_record else f"with an item in {names[0]}"
     twice = "" if protocol.relation == "add_remove" else " Replacing them can change twice as much."
     return (
         f"Margins are numbers of people. For each row: how many of its people have an item in each of these public item "
         f"groups: {_shortened(names)}{others}. Every number has secret noise of its own. The number of people "
         f"{having} is right to about ±{_margin_of_error(law):,.0f}, 19 times out of 20. So is each other number, in small rows as in large ones. "
-        f"Of somebody who has more than {_item_groups(protocol)}, each counts less than 1, and one more number says how much is missing at most. "
+        f"Somebody with more than {_item_groups(protocol)} counts less than 1 in each, and one more number says how much of each row is missing for that reason. "
+        "People are another quantity than votes, so margins and sketches can point in different directions. "
         "Anybody can learn how common an item group is in a row, as exactly as that; this is what margins are for. "
-        f"What is promised to the people in the data: {unit} changes the numbers of people by at most {protocol.margin_contribution} in all, "
+        f"What is promised to the people in the data: {unit} changes all of these numbers together by at most {votes} people, "
         f"and the noise hides that.{twice} "
         f"{limit_in_words(whether(unit, protocol.relation), 'the margins', share, Fraction(0))} This part of ε is not in addition."
     )
+
+
+def _votes(units: int) -> str:
+    """So many grid units as votes, rounded up."""
+    return f"{math.ceil(Fraction(100 * units, VOTE)) / 100:g}"
 
 
 def _item_groups(protocol: Protocol) -> str:
@@ -403,7 +440,7 @@ def _mechanism(protocol: Protocol) -> str:
     if protocol.noise == "gaussian":
         rule = "the analytic Gaussian mechanism (Balle & Wang 2018), with a proved bound on δ"
     return (
-        f"{_LAWS[protocol.noise]} of scale {protocol.law.scale:g} is added {site}. The noise is drawn exactly, from a "
+        f"{_LAWS[protocol.noise]} of scale {_scale(protocol, protocol.law)} is added {site}. The noise is drawn exactly, from a "
         "cipher with a fresh key of the operating system; no seed can repeat it. Its scale was computed from the public settings "
         f"alone, by {rule}. Rounding always goes toward more noise."
     )

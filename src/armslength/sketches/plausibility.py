@@ -16,16 +16,20 @@ from numpy.typing import NDArray
 from scipy import special
 
 from armslength.laws import Law
+from armslength.protocol.neighbors import VOTE
 from armslength.protocol.protocol import Protocol
 from armslength.sketches.sketches import Sketches
 
 FALSE_ALARM = 1e-9
-_TESTS = 4  # kinds of finding that share the false alarms, and as many again for margins
+_TESTS = 4  # kinds of finding that share the false alarms, as many again for margins, and one for votes
 _WINDOWS = (0.04, 0.2, 0.6, 1.4)  # lengths in scales, beside those of one and two integers
 _LARGEST_SUM = 2**62
 _FIRST_STEPS = 12
 _BEYOND = "numbers beyond what its range and its noise can reach"
-_NO_COUNTS = "margins: people below 0, or more in an item group than in the row, beyond what noise explains"
+_NO_COUNTS = (
+    "margins: numbers below 0, or more people in an item group than in the row, beyond what noise explains"
+)
+_NO_VOTES = "people or spread below 0, or more spread than people can have, beyond what noise explains"
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,7 @@ def implausible(sketches: Sketches) -> list[Finding]:
     """
     findings: list[Finding] = []
     tests = _TESTS if sketches.margins is None else 2 * _TESTS
+    tests += sketches.spread is not None
     limit = FALSE_ALARM / (tests * max(1, len(sketches)))
     for protocol, numbers in _released_rows(sketches):
         values = sketches.values[numbers].astype(np.int64, copy=False)
@@ -58,7 +63,11 @@ def implausible(sketches: Sketches) -> list[Finding]:
         if sketches.margins is not None and protocol.margin_law is not None:
             margins, law = _whole_numbers(sketches.margins[numbers]), protocol.margin_law
             reasons += [(f"margins: {reason}", rows) for reason, rows in _reasons(law, margins, ids, limit)]
-            reasons.append((_NO_COUNTS, _no_counts(law, margins, limit)))
+            totals = None if sketches.totals is None else sketches.totals[numbers].astype(float)
+            reasons.append((_NO_COUNTS, _no_counts(protocol, margins, totals, limit)))
+        if sketches.spread is not None and sketches.totals is not None and protocol.votes:
+            totals, spread = sketches.totals[numbers].astype(float), sketches.spread[numbers].astype(float)
+            reasons.append((_NO_VOTES, _no_votes(protocol, totals, spread, limit)))
         for reason, rows in reasons:
             findings += [Finding(row, sketches.labels[row], reason) for row in numbers[rows].tolist()]
     findings += _fractions_of_people(sketches)
@@ -185,14 +194,43 @@ def _largest_noise(law: Law, width: int, limit: float) -> int:
     return math.ceil(law.scale * math.log(2 * width / limit)) + 1
 
 
-def _no_counts(law: Law, margins: NDArray[np.int64], limit: float) -> NDArray[np.bool_]:
-    """Rows in which a number of people is below 0, or an item group has more people than there are, by more than noise can explain."""
-    reach = _largest_noise(law, margins.shape[1], limit)
-    counts = margins.astype(float)  # whose differences do not wrap
-    flags: NDArray[np.bool_] = (counts.min(axis=1) < -reach) | (
-        counts[:, :-1].max(axis=1) - counts[:, -1] > 2 * reach
-    )
+def _no_counts(
+    protocol: Protocol, margins: NDArray[np.int64], totals: NDArray[np.float64] | None, limit: float
+) -> NDArray[np.bool_]:
+    """Rows in which a margin is below 0, or an item group has more people than there are, by more than noise can explain.
+
+    Somebody has at least half a vote in the total, also after floors, and at most one in an item group.
+    """
+    if protocol.margin_law is None:
+        return np.zeros(len(margins), dtype=bool)
+    draws = margins.shape[1] + 2  # and two of the total
+    reach, counts = _largest_noise(protocol.margin_law, draws, limit), margins.astype(float)
+    flags: NDArray[np.bool_] = counts.min(axis=1) < -reach
+    if totals is not None:
+        flags |= counts[:, :-1].max(axis=1) - reach > 2 * (
+            totals + _largest_noise_of_total(protocol, draws, limit)
+        )
     return flags
+
+
+def _no_votes(
+    protocol: Protocol, totals: NDArray[np.float64], spread: NDArray[np.float64], limit: float
+) -> NDArray[np.bool_]:
+    """Rows in which T − Q, Q or F is below 0, or F above Q and a grid unit of each person, by more than noise can explain."""
+    if protocol.total_law is None or protocol.spread_law is None:
+        return np.zeros(len(totals), dtype=bool)
+    alone, reach = (_largest_noise(law, 3, limit) for law in (protocol.total_law, protocol.spread_law))
+    flags: NDArray[np.bool_] = (totals - spread[:, 0] < -alone) | (spread.min(axis=1) < -reach)
+    if spread.shape[1] == 2:
+        people = 2 * (np.maximum(totals, 0) + alone + reach) / VOTE
+        flags |= spread[:, 1] - spread[:, 0] > 2 * reach + people
+    return flags
+
+
+def _largest_noise_of_total(protocol: Protocol, draws: int, limit: float) -> int:
+    """What the noise of a total is beyond with at most twice the probability of one of so many draws; of votes, it is the sum of two."""
+    laws = (protocol.total_law, protocol.spread_law)
+    return sum(_largest_noise(law, draws, limit) for law in laws if law is not None)
 
 
 def _whole_numbers(margins: NDArray[Any]) -> NDArray[np.int64]:
@@ -209,7 +247,7 @@ def _fractions_of_people(sketches: Sketches) -> Iterator[Finding]:
         return
     away = np.abs(np.rint(sketches.margins) - sketches.margins) > 1e-9 * (1 + np.abs(sketches.margins))
     for row in np.flatnonzero(sketches.noises.are_released & away.any(axis=1)).tolist():
-        yield Finding(row, sketches.labels[row], "margins that are no whole numbers of people")
+        yield Finding(row, sketches.labels[row], "margins that are not whole")
 
 
 def _copies(law: Law, values: NDArray[np.int64], ids: NDArray[Any], limit: float) -> NDArray[np.bool_]:
@@ -243,7 +281,8 @@ def _shared_noises(sketches: Sketches) -> Iterator[Finding]:
     for row, noise in zip(released, ids, strict=True):
         other = first.setdefault(noise, row)
         # a row that was scaled and scaled back differs in its last digits
-        arrays = [sketches.values] if sketches.margins is None else [sketches.values, sketches.margins]
-        if not all(np.allclose(array[other], array[row], rtol=1e-9, atol=1e-9) for array in arrays):
+        arrays = sketches.values, sketches.totals, sketches.spread, sketches.margins
+        there = (array for array in arrays if array is not None)
+        if not all(np.allclose(array[other], array[row], rtol=1e-9, atol=1e-9) for array in there):
             reason = "with the same noise: their difference is data in the clear"
             yield Finding(row, sketches.labels[row], f"other numbers than row {other}, {reason}")

@@ -183,7 +183,7 @@ class Sketches(Result):
         numbers = ((getattr(self, name), getattr(other, name)) for name in names)
         return (
             self.values.dtype == other.values.dtype
-            and all(np.array_equal(left, right) for left, right in numbers)  # type: ignore[arg-type]  # None equals None
+            and all(np.array_equal(left, right) for left, right in numbers)
             and (self.labels, self.protocols) == (other.labels, other.protocols)
             and self.noises == other.noises
         )

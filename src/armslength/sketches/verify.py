@@ -245,8 +245,8 @@ def check_calibration(protocol: Protocol) -> Check:
         words = f"scale {scale!r} times ε = {decimal_text(protocol.sketch_epsilon)} is at least the ℓ1 sensitivity {sensitivity}, in exact rationals"
     else:
         sensitivity = gaussian_sensitivity_squared(transform, radius, protocol.noise_site)
-        words = f"scale {scale!r}: at ε = {decimal_text(protocol.sketch_epsilon)}, δ is at most {decimal_text(protocol.sketch_delta)}, in ball arithmetic"
-    enough = _covers(protocol.law, sensitivity, protocol.sketch_epsilon, protocol.sketch_delta)
+        words = f"scale {scale!r}: at ε = {decimal_text(protocol.sketch_epsilon)}, δ is at most {decimal_text(protocol.delta)}, in ball arithmetic"
+    enough = _covers(protocol.law, sensitivity, protocol.sketch_epsilon, protocol.released_delta)
     if protocol.total_law is not None:
         moved, spread = radius, protocol.spread_law
         if spread is not None:  # twice the loss of T − Q, Q and F: docs/privacy.md, votes
@@ -255,6 +255,8 @@ def check_calibration(protocol: Protocol) -> Check:
         share = protocol.totals_epsilon if spread is None else 2 * protocol.totals_epsilon
         enough = enough and _covers(protocol.total_law, moved, share)
         words += "; the noise of totals is enough for their share"
+        if spread is not None:
+            words += ", and that of the spread"
     if protocol.margin_law is not None and protocol.margins is not None:
         bound, groups = protocol.margin_contribution or 0, len(protocol.margins.names)
         moved = margin_sensitivity(bound, groups, protocol.relation)

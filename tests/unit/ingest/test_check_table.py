@@ -1,6 +1,7 @@
 """`check_table` and the totals of persons under it: what a naive count of the same events says."""
 
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +10,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
+from armslength.ingest import check_table as module
 from armslength.ingest.check_table import check_table
-from armslength.ingest.contributions import KeyedOrder
+from armslength.ingest.contributions import CheckedVotes, KeyedOrder
 from armslength.ingest.encoding import LeftOut
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.ingest.spellings import Spellings
 from armslength.planner.least_people import least_people
+from armslength.protocol.neighbors import VOTE
 from unit.ingest.tables_of_events import (
     GROUPS,
     KEY,
@@ -31,18 +34,9 @@ def job_of(source, protocol, *, groups=GROUPS, weighted=False, **known):
     return TableJob.of(source, protocol, columns, public_groups_of("where", groups, None), **known)
 
 
-def naive_totals(events, count):
-    """Σ|amount| of each person, each (group, item) once where people count."""
-    totals, seen = defaultdict(int), set()
-    for person, group, item, amount in events:
-        if not person or item is None or group not in GROUPS or not amount:
-            continue
-        if count == "people":
-            totals[person] += (person, group, item) not in seen
-            seen.add((person, group, item))
-        else:
-            totals[person] += abs(amount)
-    return dict(totals)
+def usable(events):
+    """Events that count, in listed groups."""
+    return [event for event in events if event[0] and event[1] in GROUPS and event[2] is not None]
 
 
 def totals_of(job):
@@ -55,20 +49,52 @@ def totals_of(job):
     return totals
 
 
-@pytest.mark.parametrize(
-    ("count", "weighted"), [("people", False), ("events", False), ("events", True)], ids=str
-)
-def test_totals_and_shares_are_those_of_a_naive_count(count, weighted):
-    events = random_events(3, weighted=weighted)
-    naive = naive_totals(events, count)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_amounts_and_shares_are_those_of_a_naive_count(weighted):
+    events, naive = random_events(3, weighted=weighted), defaultdict(int)
+    for person, _, _, amount in usable(events):
+        naive[person] += abs(amount)
+    naive = {person: total for person, total in naive.items() if total}
     for contribution in (1, 5, 400):
-        job = job_of(as_table(events), counting_protocol(contribution, count=count), weighted=weighted)
+        job = job_of(as_table(events), counting_protocol(contribution), weighted=weighted)
         assert totals_of(job) == naive
         result = check_table(job)
         assert result.people == len(naive)
         assert result.people_over == sum(total > contribution for total in naive.values())
         kept = sum(min(total, contribution) for total in naive.values())
         assert result.share == pytest.approx(kept / sum(naive.values()), rel=1e-12)
+        assert result.votes is None
+
+
+def test_votes_are_those_of_a_naive_count():
+    events, items, groups = random_events(3, weighted=False), defaultdict(set), defaultdict(set)
+    for person, group, item, _ in usable(events):
+        items[person, group].add(item)
+        groups[person].add(group)
+    job = job_of(as_table(events), counting_protocol("vote"))
+    totals = totals_of(job)
+    assert totals.keys() == groups.keys()
+    assert all(totals[person] in {len(items[person, group]) for group in groups[person]} for person in groups)
+    result = check_table(job)
+    assert (result.people, result.people_over, result.share) == (len(groups), 0, None)
+    assert result.votes.several_groups == sum(len(theirs) > 1 for theirs in groups.values()) > 0
+    assert result.votes.without == 0
+
+
+def test_what_people_typically_have():
+    """Half have three items, and nine of ten at most four; one of them votes for nothing."""
+    sizes = [1] * 9 + [3] * 6 + [4] * 12 + [9] * 2
+    events = [(f"p{person}", "north", item, 1) for person, size in enumerate(sizes) for item in range(size)]
+    result = check_table(job_of(as_table(events), counting_protocol("vote")))
+    assert result.votes.per_person == (3, 4)
+    table = pa.table({"who": ["bot"] * (VOTE + 1), "what": np.arange(VOTE + 1)})
+    protocol = al.Protocol(
+        al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, contribution="vote", unit="u", items="int64"
+    )
+    columns, one = EventColumns("who", "what"), public_groups_of(None, None, "all")
+    result = check_table(TableJob.of(table, protocol, columns, one))
+    assert (result.people, result.votes.without) == (1, 1)
+    assert result.needs_a_look
 
 
 def test_every_form_of_a_table_gives_the_same(tmp_path):
@@ -88,7 +114,7 @@ def test_every_form_of_a_table_gives_the_same(tmp_path):
 def test_one_group_counts_the_items_of_one_group():
     events = [("p", group, item, 1) for group, items in (("north", 2), ("south", 5)) for item in range(items)]
     events += [("q", "east", 0, 1)] * 3
-    job = job_of(as_table(events), counting_protocol(count="people", one_group=True))
+    job = job_of(as_table(events), counting_protocol("vote"))
     seen = set()
     for number in range(40):
         parts = list(job.person_totals(bytes([number]) * 32, LeftOut()))
@@ -106,28 +132,43 @@ def heavy_persons():
     return pa.concat_tables([many, bot, same])
 
 
-@pytest.mark.parametrize("one_group", [False, True])
-def test_a_small_memory_spills_and_gives_the_same(one_group, monkeypatch):
+@pytest.mark.parametrize("contribution", ["vote", 7])
+def test_a_small_memory_spills_and_gives_the_same(contribution, monkeypatch):
     events = heavy_persons()
     events = events.append_column("where", pa.array(np.resize(["north", "south", "east"], len(events))))
     protocol = al.Protocol(
         al.SparseJL(sketch_dim=16, seed="t"),
         epsilon=1,
-        contribution=7,
+        contribution=contribution,
         unit="u",
         items="int64",
-        one_group=one_group,
     )
     compacted = []
-    real = KeyedOrder.compact
-    monkeypatch.setattr(KeyedOrder, "compact", lambda *a, **k: compacted.append(1) or real(*a, **k))
-    in_memory = totals_of(job_of(events, protocol))
-    assert not compacted
-    assert totals_of(job_of(events, protocol, memory="70MB")) == in_memory  # 182,000 events for each thread
+    rule = KeyedOrder if contribution == 7 else CheckedVotes
+    real = rule.compact
+    monkeypatch.setattr(rule, "compact", lambda *a, **k: compacted.append(1) or real(*a, **k))
+    monkeypatch.setattr(module, "secrets", FixedKey)
+    (in_memory, first), *spilled = (
+        (totals_of(job), check_table(job))
+        for job in (job_of(events, protocol), job_of(events, protocol, memory="70MB"))
+    )
+    assert spilled == [(in_memory, first)]
     assert compacted
-    if not one_group:
+    if contribution == 7:
         assert in_memory["bot"] == 150_000
-        assert in_memory["other bot"] == 3
+        assert in_memory["other bot"] == 200_000
+    else:
+        assert in_memory["bot"] == 50_000
+        assert in_memory["other bot"] == 1
+        assert first.votes.several_groups > 5000
+
+
+class FixedKey:
+    """The same key for everybody."""
+
+    @staticmethod
+    def token_bytes(count):
+        return bytes(range(count))
 
 
 def of_one_group(events, protocol=None, **known):
@@ -224,7 +265,7 @@ def test_of_very_many_ids_a_sample_is_compared():
 
 def protocol_of_text(**known):
     return al.Protocol(
-        al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, contribution=3, unit="one person", **known
+        al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, contribution="vote", unit="one person", **known
     )
 
 
@@ -253,7 +294,7 @@ def test_items_that_are_listed_in_another_spelling(rule):
         rule: ["I08.5", "I08.6"] if rule == "item" else ["I08."],
         "group": ["A", "A"] if rule == "item" else ["A"],
     }
-    protocol = protocol_of_text(margins=margins, margin_share="0.2", margin_contribution=1)
+    protocol = protocol_of_text(margins=margins, margin_share="0.2", margin_contribution=1, total_share="0.1")
     table = pa.table({"who": ["p", "q", "r", "s", "t"], "what": items})
     columns, one = EventColumns("who", "what"), public_groups_of(None, None, "all")
     given = margins if rule == "item" else None
@@ -272,12 +313,12 @@ def popular_items(people, items, rng):
     return who, rng.choice(items, len(who), p=share / share.sum())
 
 
-@pytest.mark.parametrize("count", ["people", "events"])
-def test_swapped_columns_are_found(count):
+@pytest.mark.parametrize("contribution", ["vote", 3])
+def test_swapped_columns_are_found(contribution):
     who, what = popular_items(5000, 800, np.random.default_rng(1))
     columns, one = EventColumns("who", "what"), public_groups_of(None, None, "all")
     protocol = al.Protocol(
-        al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, contribution=3, unit="u", items="int64", count=count
+        al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, contribution=contribution, unit="u", items="int64"
     )
     for first, second, is_swapped in ((who, what, False), (what, who, True)):
         job = TableJob.of(pa.table({"who": first, "what": second}), protocol, columns, one)
@@ -381,7 +422,7 @@ def test_a_table_without_a_finding_needs_no_look():
 
 def test_a_table_without_events_needs_a_look():
     result = check_table(job_of(as_table([(None, "north", 1, 1)]), counting_protocol(), groups=["north"]))
-    assert result.share is None
+    assert (result.share, result.votes, result.margins) == (None, None, None)
     assert result.people == 0
     assert result.needs_a_look
 
@@ -419,32 +460,36 @@ def test_a_column_of_a_record_is_flagged_from_nine_tenths_on():
 @pytest.mark.parametrize("rule", ["item", "prefix"])
 @pytest.mark.parametrize("bound", [1, 2, 3])
 def test_margins_are_those_of_a_naive_count(rule, bound):
-    events = random_events(7, weighted=False)
+    events = [event for event in random_events(7, weighted=False) if event[1] in ("north", "unlisted", None)]
     groups = {"i1": "A", "i2": "B", "i3": "B", "i44": "nobody"}
-    protocol = al.Protocol(
-        al.SparseJL(sketch_dim=16, seed="t"),
-        epsilon=1,
-        contribution=3,
-        unit="one person",
+    protocol = protocol_of_text(
         margins={rule: list(groups), "group": list(groups.values())},
         margin_share="0.2",
         margin_contribution=bound,
+        total_share="0.1",
     )
     table = None if rule == "prefix" else groups
-    result = check_table(job_of(as_table(events, text_items=True), protocol, margins=table))
+    job = job_of(as_table(events, text_items=True), protocol, margins=table)
+    result = check_table(job, most_missing=0.01)
 
     def group_of(item):
         text = f"i{item}"
         fitting = [each for each in groups if (text.startswith(each) if rule == "prefix" else text == each)]
         return groups[fitting[0]] if fitting else "(other)"
 
-    pairs = {event[:3] for event in events if event[0] and event[1] in GROUPS and event[2] is not None}
-    cells = {(person, group, group_of(item)) for person, group, item in pairs}
-    numbers = defaultdict(int)
-    for person, _, _ in cells:
-        numbers[person] += 1
-    others = sum(group_of(item) == "(other)" for _, _, item in pairs)
-    assert result.margins.in_none == pytest.approx(others / len(pairs), rel=1e-12)
+    items, cells = defaultdict(set), defaultdict(set)
+    for person, _, item, _ in usable(events):
+        items[person].add(item)
+        cells[person].add(group_of(item))
+    shares = [np.mean([group_of(item) == "(other)" for item in theirs]) for theirs in items.values()]
+    sizes = [len(theirs) for theirs in cells.values()]
+    assert result.margins.in_none == pytest.approx(np.mean(shares), rel=1e-5)  # floors of parts of a vote
     assert result.margins.empty == ["nobody"]
-    assert result.margins.people_over == sum(number > bound for number in numbers.values())
+    assert result.margins.people_over == sum(size > bound for size in sizes)
+    assert result.margins.missing == pytest.approx(np.mean([max(0, 1 - bound / size) for size in sizes]))
+    ordered = sorted(sizes)
+    assert ordered[len(sizes) // 2 - 1] <= result.margins.per_person.median <= ordered[len(sizes) // 2]
+    assert sum(size <= result.margins.per_person.most for size in sizes) >= 0.9 * len(sizes)
     assert result.margins.needs_a_look
+    fitting = replace(result.margins, empty=[], in_none=0.5)
+    assert fitting.needs_a_look == (result.margins.missing > 0.01)

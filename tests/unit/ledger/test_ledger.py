@@ -312,7 +312,7 @@ def test_the_choice_to_go_without_is_visible():
 def test_a_weak_promise_is_warned_of_before_it_is_charged(epsilon, delta, tmp_path):
     transform = al.SparseJL(input_dim=5, sketch_dim=4, seed="weak")
     noise = {"noise": "gaussian"} if delta else {}
-    weak = al.Protocol(transform, epsilon=epsilon, delta=delta, contribution=1, unit="one person", **noise)
+    weak = al.Protocol(transform, epsilon=epsilon, delta=delta, radius=1, unit="one person", **noise)
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

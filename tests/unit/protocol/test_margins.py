@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
-from armslength.laws import DiscreteLaplace, RoundedNormal
+from armslength.laws import DiscreteLaplace
 from armslength.ledger.entry import ledger_entry
-from armslength.privacy.calibration import gaussian_scale, is_private_enough
 from armslength.protocol.margins import margin_table
+from armslength.protocol.neighbors import VOTE
 
 SCHEMA = json.loads(
     (Path(__file__).parents[3] / "docs/reference/protocol.schema.json").read_text(encoding="utf-8")
@@ -27,8 +27,8 @@ RECORD = {"age": [18, 40], "sex": ["F", "(M)"], "town": "category"}
 
 
 def protocol(margins=ITEMS, transform=TRANSFORM, **known):
-    known = {"contribution": 10, "unit": "one patient", "margin_contribution": 3, **known}
-    return al.Protocol(transform, margins=margins, **{"epsilon": 1, "margin_share": "0.2", **known})
+    votes = {"contribution": "vote", "total_share": "0.1", "unit": "one patient", "margin_contribution": 3}
+    return al.Protocol(transform, margins=margins, **{"epsilon": 1, "margin_share": "0.2", **votes, **known})
 
 
 def record_protocol(columns=("sex", "age"), **known):
@@ -194,10 +194,11 @@ def test_columns_that_are_refused(columns):
         ({"margin_share": float("nan")}, "margin_share must be a finite number"),
         ({"margin_share": "0.5", "total_share": "0.5"}, "below 1 together"),
         ({"margin_contribution": None}, "margin_contribution must say"),
-        ({"margin_contribution": 11}, "margin_contribution must be an integer from 1 to 10"),
-        ({"contribution": None}, "margins must go with a contribution"),
-        ({"contribution": None, "radius": 4}, "margins must go with a contribution"),
-        ({"items": "int64"}, "margins must go with a contribution and items of text"),
+        ({"margin_contribution": 10_001}, "margin_contribution must be an integer from 1 to 10000"),
+        ({"contribution": None}, 'margins must go with contribution="vote"'),
+        ({"contribution": 4}, 'margins must go with contribution="vote"'),
+        ({"total_share": 0}, "and a total_share"),
+        ({"items": "int64"}, "margins must go with items of text"),
         ({"margins": None}, "must go with margins"),
     ],
 )
@@ -208,12 +209,9 @@ def test_protocols_that_cannot_have_margins(known, words):
 
 MADE = {
     "table": protocol,
-    "prefix": lambda: protocol(PREFIXES, total_share="0.1"),
+    "prefix": lambda: protocol(PREFIXES, total_share="0.15", spread_sample="0.5"),
     "record": record_protocol,
-    "gaussian": lambda: protocol(
-        epsilon="0.5", delta="1e-6", contribution=50, noise="gaussian", relation="replace"
-    ),
-    "thirds": lambda: protocol(margin_share="1/3", total_share="1/3", one_group=True, resolution=0.5),
+    "thirds": lambda: protocol(margin_share="1/3", total_share="1/3", relation="replace"),
 }
 
 
@@ -230,7 +228,8 @@ def test_a_document_is_read_back(name, tmp_path):
             == al.Protocol(
                 made.transform,
                 epsilon=1,
-                contribution=10,
+                contribution="vote",
+                total_share="0.1",
                 margin_share="0.1",
                 margin_contribution=1,
                 margins=made.margins,
@@ -245,8 +244,8 @@ def test_a_protocol_without_margins_does_not_mention_them():
     assert not [name for name in plain.document() if "margin" in name]
     assert not [name for name in plain.document()["derived"] if "margin" in name]
     nothing = plain.margins, plain.margin_contribution, plain.margin_law, plain.margin_sensitivity
-    assert (nothing, plain.margin_share, plain.margins_epsilon, plain.margin_delta) == ((None,) * 4, 0, 0, 0)
-    assert (plain.sketch_epsilon, plain.sketch_delta) == (1, 0)
+    assert (nothing, plain.margin_share, plain.margins_epsilon) == ((None,) * 4, 0, 0)
+    assert plain.sketch_epsilon == Fraction(9, 10)
     for wrong in ({"margins": None}, {"margin_share": "0"}, {"margin_contribution": None}):
         with pytest.raises(al.CorruptFileError):
             al.Protocol.from_document({**plain.document(), **wrong})
@@ -297,11 +296,11 @@ def test_documents_that_are_refused(margins):
         {"margin_share": "0.3"},
         {"margin_share": 0.2},
         {"margin_share": None},
-        {"margin_contribution": 4},
+        {"margin_contribution": 2},
         {"margin_contribution": "3"},
         {"margin_contribution": None},
-        {"one_group": True},
-        {"relation": "replace", "radius": "20"},
+        {"contribution": 1},
+        {"relation": "replace", "radius": "2"},
     ],
     ids=str,
 )
@@ -326,85 +325,40 @@ def test_names_of_a_document_are_those_of_the_table():
 
 
 @pytest.mark.parametrize(
-    ("known", "sensitivity"),
+    ("known", "votes"),
     [
-        ({}, 3 + 10),
-        ({"one_group": True}, 3 + 1),
-        ({"relation": "replace"}, 2 * (3 + 10)),
-        ({"relation": "replace", "one_group": True}, 2 * (3 + 1)),
-        ({"resolution": 0.5, "count": "events"}, 3 + 20),  # 20 events of half a unit each can be of 20 rows
-        ({"resolution": 4, "count": "events"}, 3 + 2),
-        ({"margin_contribution": 10, "one_group": True}, 10 + 1),
+        # three item groups, with (other): G·R of them, and four times what somebody in all of them lacks
+        ({}, 3),
+        ({"margin_contribution": 1}, 1 + 4 * (1 - Fraction(1, 3))),
+        ({"margin_contribution": 2}, 2 + 4 * (1 - Fraction(2, 3))),
+        ({"margin_contribution": 10}, 3),
+        ({"margin_contribution": 1, "relation": "replace"}, 2 * (1 + 4 * (1 - Fraction(1, 3)))),
     ],
 )
-def test_the_noise_covers_what_one_person_moves(known, sensitivity):
+def test_the_noise_covers_what_one_person_moves(known, votes):
     made = protocol(**known)
-    assert made.margin_sensitivity == sensitivity
+    assert votes * VOTE <= made.margin_sensitivity <= votes * VOTE + 8  # the floor of a weight
     assert isinstance(made.margin_law, DiscreteLaplace)
     scale = Fraction(made.margin_law.scale)
-    assert scale * made.margins_epsilon >= sensitivity
-    assert Fraction(np.nextafter(made.margin_law.scale, 0)) * made.margins_epsilon < sensitivity
-    assert (made.margins_epsilon, made.sketch_epsilon) == (Fraction(1, 5), Fraction(4, 5))
+    assert scale * made.margins_epsilon >= made.margin_sensitivity
+    assert Fraction(np.nextafter(made.margin_law.scale, 0)) * made.margins_epsilon < made.margin_sensitivity
     sketch = made.grid_radius * made.transform.l1_sensitivity
     assert Fraction(made.law.scale) * made.sketch_epsilon >= sketch
 
 
-def test_parts_of_epsilon_and_delta_add_up():
+def test_parts_of_epsilon_add_up():
     for make in MADE.values():
         made = make()
         assert made.sketch_epsilon + made.totals_epsilon + made.margins_epsilon == made.epsilon
-        assert made.sketch_delta + made.margin_delta == made.delta
         assert made.margins_epsilon == made.epsilon * made.margin_share > 0
+        assert made.released_delta == 0
 
 
-def test_margins_have_gaussian_noise_where_that_is_less():
-    known = {"delta": "1e-6", "contribution": 50, "noise": "gaussian"}
-    made = protocol(**known)
-    assert isinstance(made.margin_law, RoundedNormal)
-    assert made.margin_delta == Fraction(1, 5 * 10**6)
-    assert made.margin_law.scale == gaussian_scale(53, Fraction(1, 5), Fraction(1, 5 * 10**6))
-    assert made.law.scale == gaussian_scale(50**2, Fraction(4, 5), Fraction(4, 5 * 10**6))
-    assert made.released_delta == made.delta
-    squared = Fraction(made.margin_sensitivity) / Fraction(made.margin_law.scale) ** 2
-    assert is_private_enough(squared, made.margins_epsilon, made.margin_delta)
-    # few cells: Laplace noise is less, and the sketches keep all of δ
-    one = protocol(**known, one_group=True)
-    assert isinstance(one.margin_law, DiscreteLaplace)
-    assert (one.margin_delta, one.sketch_delta) == (0, Fraction(1, 10**6))
-    # sketches with Laplace noise: a pure release stays pure
-    pure = protocol(delta="1e-6", contribution=50, noise="laplace")
-    assert isinstance(pure.margin_law, DiscreteLaplace)
-    assert (pure.margin_delta, pure.released_delta) == (0, 0)
-
-
-def test_auto_noise_is_the_one_of_the_document():
-    """Laplace noise for the sketches takes the margins' δ back."""
-    for contribution in (1, 2, 4, 8, 16, 64):
-        made = protocol(
-            epsilon="0.5", delta="1e-6", contribution=contribution, margin_contribution=1, relation="replace"
-        )
-        named = protocol(
-            epsilon="0.5", delta="1e-6", contribution=contribution, margin_contribution=1, relation="replace",
-            noise=made.noise,
-        )  # fmt: skip
-        assert (made, made.margin_law, made.law) == (named, named.margin_law, named.law)
-        assert made.noise == "gaussian" or made.margin_delta == 0
-
-
-def test_the_ledger_counts_margins():
-    """Under Laplace noise beside pure totals; under Gaussian noise as one Gaussian mechanism, rounded up."""
-    known = {"delta": "1e-6", "contribution": 50, "noise": "gaussian", "total_share": "0.1"}
-    mixed = protocol(**known, one_group=True)
-    entry = ledger_entry(mixed, "visits")
-    assert (entry.totals_epsilon, entry.sensitivity_squared) == ("0.3", "2500")
-    assert (entry.loss.pure, entry.loss.epsilon) == (Fraction(3, 10), 1)
-    normal = protocol(**known)
-    entry = ledger_entry(normal, "visits")
-    assert entry.totals_epsilon == "0.1"
-    sigma, margin_sigma = Fraction(normal.law.scale), Fraction(normal.margin_law.scale)
-    exact = 50**2 / sigma**2 + normal.margin_sensitivity / margin_sigma**2
-    assert exact <= entry.loss.mu_squared <= exact + 1 / sigma**2 + Fraction(1, 2**60)
-    assert entry.loss.delta == Fraction(1, 10**6)
+def test_the_ledger_counts_all_of_epsilon_as_pure():
+    entry = ledger_entry(protocol(delta="1e-6"), "visits")
+    assert (entry.law, entry.epsilon, entry.delta) == ("laplace", "1", "0")
+    assert (entry.totals_epsilon, entry.sensitivity_squared) == ("0.3", "")
+    assert entry.loss.pure == 1
 
 
 def test_rows_and_streams_say_that_they_have_no_margins(tmp_path):
@@ -414,6 +368,6 @@ def test_rows_and_streams_say_that_they_have_no_margins(tmp_path):
         lambda: made.release([[1, 2]], ledger=ledger, population="visits"),
         lambda: made.stream(label="all", ledger=ledger, population="visits"),
     ):
-        with pytest.raises(al.ParameterError, match="margins must be None, except for tables"):
+        with pytest.raises(al.ParameterError, match='contribution must not be "vote" for rows and streams'):
             release()
     assert ledger.entries() == []

@@ -25,8 +25,17 @@ PROTOCOLS = {
     "gaussian": lambda: al.Protocol(SPARSE, epsilon="0.3", delta=1e-6, noise="gaussian", unit="one patient"),
     "quotient": lambda: al.Protocol(al.SignJL(input_dim=10, sketch_dim=4, seed="x"), epsilon=Fraction(1, 3)),
     "contribution": lambda: al.Protocol(SPARSE, epsilon=1, contribution=20, relation="replace"),
-    "one group": lambda: al.Protocol(SPARSE, epsilon=1, contribution=20, one_group=True),
-    "events": lambda: al.Protocol(SPARSE, epsilon=1, contribution=20, count="events"),
+    "votes": lambda: al.Protocol(SPARSE, epsilon=1, contribution="vote", relation="replace"),
+    "votes with all": lambda: al.Protocol(
+        al.SparseJL(sketch_dim=16, seed="trial"),
+        epsilon=1,
+        contribution="vote",
+        total_share="0.1",
+        spread_sample="0.25",
+        margins={"a": "vowels"},
+        margin_share="0.3",
+        margin_contribution=2,
+    ),
     "record": lambda: al.Protocol(
         al.SparseJL(sketch_dim=16, seed="trial"),
         epsilon=1,
@@ -180,8 +189,16 @@ def test_a_missing_file_is_a_clear_line(tmp_path):
         ({"radius": 0}, "radius"),
         ({"radius": "0.5"}, "radius"),
         ({"radius": 3, "contribution": 2}, "radius"),
-        ({"count": "people"}, "contribution"),
-        ({"contribution": 1, "one_group": 1}, "one_group"),
+        ({"contribution": "votes"}, "contribution"),
+        ({"contribution": 0}, "contribution"),
+        ({"contribution": "vote", "radius": 1}, "radius"),
+        ({"contribution": "vote", "noise": "gaussian", "delta": 1e-6}, "'laplace' for votes"),
+        ({"contribution": 2, "noise": "gaussian", "delta": 1e-6}, "'laplace' for event tables"),
+        ({"contribution": "vote", "resolution": 0.5}, "resolution"),
+        ({"contribution": "vote", "value_range": (0, 1)}, "value_range"),
+        ({"contribution": "vote", "transform": FAST}, "SparseJL or Identity"),
+        ({"contribution": "vote", "spread_sample": 0}, "spread_sample"),
+        ({"contribution": 1, "spread_sample": "0.5"}, "spread_sample"),
         ({"resolution": 3}, "power of two"),
         ({"resolution": 2.0**-70}, "resolution"),
         ({"on_grid": 1}, "on_grid"),
@@ -207,24 +224,42 @@ def test_bad_fields_give_one_clear_line(arguments, says):
     assert "\n" not in str(caught.value)
 
 
-def test_people_are_counted_where_there_is_a_contribution():
-    assert al.Protocol(SPARSE, epsilon=1).count is None
-    people = al.Protocol(SPARSE, epsilon=1, contribution=20)
-    others = [{"count": "events"}, {"one_group": True}, {"count": "events", "one_group": True}]
-    protocols = [people, *(al.Protocol(SPARSE, epsilon=1, contribution=20, **fields) for fields in others)]
-    assert people == al.Protocol(SPARSE, epsilon=1, contribution=20, count="people", one_group=False)
-    # what is counted never changes what one person can move, nor which sketches can be compared
-    assert len({each.fingerprint for each in protocols}) == 4
-    assert len({(each.radius, each.grid_radius, each.law, each.space) for each in protocols}) == 1
-    fields = {row["field"]: row["value"] for row in protocols[3].to_arrow().to_pylist()}
-    assert (fields["count"], fields["one_group"]) == ("events", "True")
+def test_votes_fix_their_radius_grid_and_noise():
+    one = al.Protocol(SPARSE, epsilon=1, contribution="vote")
+    assert (one.votes, one.radius, one.resolution, one.grid_radius) == (True, 1, Fraction(1, 2**20), 2**20)
+    assert (one.noise, one.law.scale) == ("laplace", 2.0**21)  # two entries in a column
+    assert (one.total_law, one.spread_law, one.releases_norm) == (None, None, False)
+    two = al.Protocol(SPARSE, epsilon=1, contribution="vote", relation="replace")
+    assert (two.radius, two.law.scale) == (2, 2.0**22)
+    counts = al.Protocol(SPARSE, epsilon=1, contribution=1)
+    assert not counts.votes
+    assert counts.space != one.space
 
 
-def test_the_schema_knows_what_goes_with_a_contribution():
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+def test_scalars_of_votes_have_the_noise_of_their_share(relation):
+    made = al.Protocol(SPARSE, epsilon=2, contribution="vote", total_share="0.125", relation=relation)
+    people = 1 if relation == "add_remove" else 2
+    assert made.totals_epsilon == Fraction(1, 4)
+    assert made.total_law.scale == people * 2 * (2**21 + 1)  # T − Q: (2R + 1)/2 over ε
+    assert made.spread_law.scale == 2 * made.total_law.scale  # Q and F
+    assert made.releases_norm
+    assert not al.Protocol(
+        al.Identity(input_dim=4097), epsilon=2, contribution="vote", total_share="0.1"
+    ).releases_norm
+
+
+def test_the_schema_knows_what_goes_with_votes():
     validator = jsonschema.Draft202012Validator(SCHEMA)
-    document = al.Protocol(SPARSE, epsilon=1, contribution=20).document()
-    for wrong in ({"count": None}, {"count": "visits"}, {"one_group": None}, {"contribution": None}):
-        assert not validator.is_valid({**document, **wrong})
+    votes, amounts = (
+        PROTOCOLS[name]().document() | {"vocabulary": None} for name in ("votes with all", "contribution")
+    )
+    gaussian, fine = {"noise": "gaussian"}, {"resolution": (1.0).hex()}
+    wrong_votes = {"contribution": "votes"}, {"contribution": 3}, gaussian, fine, {"items": "int64"}
+    for wrong in wrong_votes:
+        assert not validator.is_valid({**votes, **wrong})
+    for wrong in ({"contribution": "vote"}, gaussian, {"spread_sample": "0.5"}, {"count": "events"}):
+        assert not validator.is_valid({**amounts, **wrong})
 
 
 def test_contribution_sets_the_radius():

@@ -39,7 +39,7 @@ def test_the_order_of_columns_and_pairs_does_not_matter():
 def test_the_contribution_is_the_number_of_items_in_a_row_unless_given():
     assert protocol(pairs=[("age", "sex"), ("age", "city")]).contribution == 6
     assert protocol(contribution=2).contribution == 2
-    assert protocol().count == "people"
+    assert protocol().votes
 
 
 def test_other_recipes_cannot_be_compared():

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
-from armslength.laws import DiscreteLaplace, RoundedNormal
+from armslength.laws import DiscreteLaplace
+from armslength.protocol.neighbors import VOTE
 from armslength.release.stream import SketchStream
 from armslength.sketches import card, plausibility, sketch_format
 from armslength.sketches import verify as verification
@@ -18,18 +19,15 @@ from armslength.sketches.parquet_footer import read_row_groups
 from armslength.sketches.plausibility import FALSE_ALARM, implausible
 from armslength.sketches.sketch_format import DIGEST_KEY, KEY, Layout
 from armslength.sketches.sketches import sum_rows
-from exact_laws import pmf
 from margin_rows import TRANSFORM, item_groups, many_groups, margin_protocol, rows_with_margins
 from sealed import write_sealed
 
 PROTOCOL = margin_protocol()
-LESS = margin_protocol(epsilon="0.5", total_share="0.1")
+LESS = margin_protocol(epsilon="0.5")
 OTHERS = margin_protocol(margins=item_groups({"prefix": ["A", "B"], "group": ["Infections", "Injuries"]}))
-NONE = al.Protocol(TRANSFORM, epsilon=1, contribution=5, unit="one patient")
-COUNTS = [[10, 20, 30, 45], [0, 5, 900, 901], [7, 7, 7, 7]]
-GAUSSIAN = margin_protocol(
-    delta="1e-6", noise="gaussian", contribution=100, margin_contribution=90, one_group=False
-)
+NONE = al.Protocol(TRANSFORM, epsilon=1, contribution="vote", total_share="0.1", unit="one patient")
+COUNTS = [[10, 20, 30, 4], [0, 5, 900, 100], [7, 7, 7, 0]]  # of three item groups, and what is left out
+REPLACE = margin_protocol(relation="replace", margin_contribution=3)
 
 
 @pytest.fixture
@@ -41,6 +39,14 @@ def rows():
 def path(rows, tmp_path):
     rows.save(tmp_path / "s.parquet")
     return tmp_path / "s.parquet"
+
+
+def without_margins(count, labels=None):
+    """Rows of nobody, under a protocol without margins."""
+    nobody = pa.table({name: pa.array([], pa.string()) for name in ("who", "where", "what")})
+    labels = labels or [f"n{number}" for number in range(count)]
+    columns = {"person": "who", "item": "what", "group": "where", "public_groups": labels}
+    return NONE.release_table(nobody, ledger=al.NO_LEDGER, **columns)
 
 
 # In memory
@@ -74,7 +80,7 @@ def test_margins_are_linear(rows):
 def test_rows_without_margins_or_with_others_leave_none(rows):
     for other in (
         rows_with_margins(OTHERS, COUNTS),  # the same names, by another rule
-        NONE.release(np.zeros((3, 1), dtype=int), items=["x"], ledger=al.NO_LEDGER),
+        without_margins(3),
         al.sketch_in_clear(PROTOCOL, np.zeros((3, 1), dtype=int), items=["x"]),
     ):
         for made in (rows + other, other - rows, al.concat([rows, other]), al.concat([other, rows])):
@@ -84,7 +90,7 @@ def test_rows_without_margins_or_with_others_leave_none(rows):
 
 
 def test_rows_keep_the_margins_that_most_have_when_they_are_joined_with_others(rows, tmp_path):
-    bare = NONE.release(np.zeros((2, 1), dtype=int), items=["x"], labels=["x", "y"], ledger=al.NO_LEDGER)
+    bare = without_margins(2, ["x", "y"])
     other = rows_with_margins(OTHERS, COUNTS[:2], ["v", "w"])
     joined = al.concat([bare, other, rows])
     for number, part in enumerate((bare, other, rows)):
@@ -115,10 +121,9 @@ def test_the_same_item_groups_by_two_tables_are_not_the_same_margins():
 def test_they_are_part_of_what_equals_and_pickle_see(rows):
     again = pickle.loads(pickle.dumps(rows))  # noqa: S301  # of our own
     assert again.equals(rows)
-    changed = al.Sketches(
-        rows.values, rows.labels, rows.noises, rows.protocols, rows.totals, rows.margins + 1
-    )
-    without = al.Sketches(rows.values, rows.labels, rows.noises, rows.protocols, rows.totals)
+    known = rows.values, rows.labels, rows.noises, rows.protocols, rows.totals
+    changed = al.Sketches(*known, rows.margins + 1, rows.spread)
+    without = al.Sketches(*known, spread=rows.spread)
     assert not changed.equals(rows)
     assert not without.equals(rows)
     assert not rows.equals(without)
@@ -128,19 +133,17 @@ def test_they_are_part_of_what_equals_and_pickle_see(rows):
 
 def test_as_tables(rows):
     table = rows.to_arrow()
-    assert table.column_names == ["label", "values", "margins", "in_clear"]
+    assert table.column_names == ["label", "values", "total", "spread", "margins", "in_clear"]
     assert table["margins"].to_pylist() == rows.margins.tolist()
     assert rows.to_pandas()["margins"].tolist()[0].tolist() == rows.margins[0].tolist()
     assert "people" in repr(rows)
-    assert str(rows.margins[1, -1]) in repr(rows)
-    assert "people" not in repr(NONE.release(np.zeros((1, 1), dtype=int), items=["x"], ledger=al.NO_LEDGER))
 
 
 def test_arrays_streams_and_sketches_in_clear_have_none():
     ones = np.ones((1, 1), dtype=int)
-    with pytest.raises(al.ParameterError, match="margins"):
+    with pytest.raises(al.ParameterError, match="rows and streams"):
         PROTOCOL.release(ones, items=["A"], ledger=al.NO_LEDGER)
-    with pytest.raises(al.ParameterError, match="margins"):
+    with pytest.raises(al.ParameterError, match="rows and streams"):
         SketchStream(PROTOCOL, label="a", ledger=al.NO_LEDGER)
     assert al.sketch_in_clear(PROTOCOL, ones, items=["A"]).margins is None
 
@@ -148,7 +151,7 @@ def test_arrays_streams_and_sketches_in_clear_have_none():
 # In files
 
 
-@pytest.mark.parametrize("protocol", [PROTOCOL, LESS, GAUSSIAN], ids=["margins", "with totals", "gaussian"])
+@pytest.mark.parametrize("protocol", [PROTOCOL, LESS, REPLACE], ids=["margins", "less", "replace"])
 def test_files_give_them_back(protocol, tmp_path, monkeypatch):
     monkeypatch.setattr(sketch_format, "_GROUP_ROWS", 2)
     rows = rows_with_margins(protocol, COUNTS)
@@ -263,6 +266,22 @@ def test_margins_go_with_protocols_that_all_have_them(protocols, rows, path):
     assert np.array_equal(al.load(path).values, rows.values)
 
 
+@pytest.mark.parametrize("missing", ["total", "spread"])
+def test_a_spread_goes_with_people_who_vote(missing, path):
+    table = pq.read_table(path)
+    head = json.loads(table.schema.metadata[KEY])
+    plain = al.Protocol(TRANSFORM, epsilon=1, contribution="vote", unit="one patient")
+    if missing == "spread":
+        head["protocols"] = [plain.document()]
+        head["card"] = card.release_card([(plain, "events")], in_clear=False)
+        table = table.drop_columns("margins")
+    else:
+        table = table.drop_columns("total")
+    write_sealed(table, path, head=head)
+    with pytest.raises(al.CorruptFileError, match="spread only where all of its protocols have votes"):
+        al.load(path)
+
+
 @pytest.mark.parametrize("source", ["rows", "stream"])
 def test_only_tables_are_released_with_margins(source, path):
     table = pq.read_table(path)
@@ -270,7 +289,7 @@ def test_only_tables_are_released_with_margins(source, path):
     head["sources"] = [source]
     head["card"] = card.release_card([(PROTOCOL, source)], in_clear=False)
     write_sealed(table, path, head=head)
-    with pytest.raises(al.CorruptFileError, match="event table under a protocol with margins"):
+    with pytest.raises(al.CorruptFileError, match="event table under a protocol with votes"):
         al.load(path)
 
 
@@ -278,14 +297,21 @@ def test_the_footer_must_count_them(path):
     """By the footer alone: four of them in each row, each as large as any other number."""
     file = sketch_format.FileHeader(((PROTOCOL, "events"),), (PROTOCOL,), {})
     assert sketch_format.margin_width(file.protocols) == 4
-    layout = Layout(16, is_integer=True, margin_width=4)
+    layout = Layout(16, True, True, spread_width=2, margin_width=4)
     with path.open("rb") as handle:
         groups = read_row_groups(handle)
     sketch_format.check_size(groups, layout, 2**30)
-    for width, totals in ((3, False), (5, False), (0, False), (4, True)):
+    for totals, spread, width in (
+        (True, 2, 3),
+        (True, 2, 5),
+        (True, 2, 0),
+        (False, 2, 4),
+        (True, 0, 4),
+        (True, 1, 4),
+    ):
         with pytest.raises(al.CorruptFileError, match="column"):
-            sketch_format.check_size(groups, Layout(16, True, totals, width), 2**30)
-    entries = 3 * (1 + 16 + 3 + 1 + 4)
+            sketch_format.check_size(groups, Layout(16, True, totals, spread, width), 2**30)
+    entries = 3 * (1 + 16 + 3 + 1 + 1 + 2 + 4)
     announced = max(groups[0].unpacked, 16 * entries, 192 * 3)
     sketch_format.check_size(groups, layout, announced)
     with pytest.raises(al.CorruptFileError, match="unpack"):
@@ -299,18 +325,11 @@ def states(path, **given):
     return {check.subject: check.state for check in al.verify(path, **given).checks}
 
 
-@pytest.mark.parametrize(
-    "protocol", [PROTOCOL, GAUSSIAN, margin_protocol(relation="replace", one_group=False)]
-)
+@pytest.mark.parametrize("protocol", [PROTOCOL, REPLACE, margin_protocol(margin_contribution=1)])
 def test_a_true_file_holds(protocol, tmp_path):
     rows_with_margins(protocol, COUNTS).save(tmp_path / "s.parquet")
     assert al.verify(tmp_path / "s.parquet", protocol=protocol).holds
     assert states(tmp_path / "s.parquet")["margins"] == "holds"
-
-
-def test_the_gaussian_protocol_here_has_gaussian_margins():
-    assert isinstance(GAUSSIAN.margin_law, RoundedNormal)
-    assert isinstance(PROTOCOL.margin_law, DiscreteLaplace)
 
 
 def test_margins_that_were_taken_away_are_missed(rows, path):
@@ -329,15 +348,15 @@ def test_other_margins_than_agreed_are_named(agreed, rows, path):
     assert "margins" in found.words
     rows_with_margins(OTHERS, COUNTS).save(path)
     assert states(path, protocol=OTHERS)["agreement"] == "holds"
-    NONE.release(np.zeros((1, 1), dtype=int), items=["x"], ledger=al.NO_LEDGER).save(path)
+    without_margins(1).save(path)
     found = {check.subject: check for check in al.verify(path, protocol=rows.protocol).checks}["agreement"]
     assert (found.state, "margins" in found.words) == ("fails", True)
 
 
-@pytest.mark.parametrize("protocol", [PROTOCOL, GAUSSIAN], ids=["laplace", "gaussian"])
-@pytest.mark.parametrize("less", [{"margins_epsilon": 2}, {"margin_contribution": Fraction(1, 2)}])
+@pytest.mark.parametrize("protocol", [PROTOCOL, REPLACE], ids=["add_remove", "replace"])
+@pytest.mark.parametrize("less", [{"margins_epsilon": 2}, {"margins_epsilon": Fraction(101, 100)}])
 def test_too_little_noise_on_margins_fails(protocol, less):
-    """A protocol whose noise was not made for what it says: by half of its ε, or by twice as many item groups."""
+    """A protocol whose noise was not made for what it says: by half of its ε, or by a hundredth."""
     assert verification.check_calibration(protocol).state == "holds"
     fields = {name: getattr(protocol, name) / factor for name, factor in less.items()}
     weaker = object.__new__(al.Protocol)
@@ -348,18 +367,14 @@ def test_too_little_noise_on_margins_fails(protocol, less):
 # Plausibility
 
 WIDE = {
-    name: margin_protocol(margins=many_groups(127), **fields)
-    for name, fields in {
-        "laplace": {},
-        "gaussian": {"delta": "1e-6", "noise": "gaussian", "contribution": 100, "margin_contribution": 90},
-    }.items()
+    "all count": margin_protocol(margins=many_groups(127), margin_contribution=128),
+    "few count": margin_protocol(margins=many_groups(127), margin_contribution=2, relation="replace"),
 }
 
 
 def sent(rows, margins):
-    return al.Sketches(
-        rows.values, rows.labels, rows.noises, rows.protocols, rows.totals, np.asarray(margins)
-    )
+    known = rows.values, rows.labels, rows.noises, rows.protocols, rows.totals
+    return al.Sketches(*known, np.asarray(margins), rows.spread)
 
 
 def reasons(sketches):
@@ -372,10 +387,10 @@ def test_true_margins_are_not_flagged(name, people):
     """300 rows each: six cases at a false alarm of 1e-9 each."""
     counts = np.zeros((300, 129), dtype=np.int64)
     if people != "nobody":
-        counts[:, -1] = np.random.default_rng(2).integers(0, 10_000, 300)
-        shares = np.random.default_rng(3).random((300, 128)) if people == "some" else 1.0
-        counts[:, :-1] = shares * counts[:, -1:]
-    assert WIDE["gaussian"].margin_law.name == "gaussian"
+        counts[:, :-1] = np.random.default_rng(2).integers(0, 10_000, 300)[:, None]
+        if people == "some":
+            shares = np.random.default_rng(3).random((300, 129))
+            counts = (shares * counts[:, :1]).astype(np.int64)
     assert implausible(rows_with_margins(WIDE[name], counts)) == []
 
 
@@ -389,8 +404,8 @@ def test_margins_with_too_little_noise_are_flagged(name):
 
 def test_numbers_of_people_that_cannot_be_are_flagged(rows):
     margins = rows.margins.copy()
-    margins[1, 0] = -10_000
-    margins[2, 1] = 10_000
+    margins[1, 0] = -10_000 * VOTE
+    margins[2, 1] = 10_000 * VOTE
     assert {(finding.row, finding.reason) for finding in implausible(sent(rows, margins))} == {
         (1, plausibility._NO_COUNTS),
         (2, plausibility._NO_COUNTS),
@@ -401,16 +416,46 @@ def test_numbers_of_people_that_cannot_be_are_flagged(rows):
 @pytest.mark.parametrize("people", [0, 1000])
 def test_the_bound_on_numbers_of_people_holds_and_is_not_far_off(name, people):
     """At the data that comes nearest to it, and at a limit at which false alarms can be counted: at most 2 of 2,000, 15 once in 10^8."""
-    rows = rows_with_margins(WIDE[name], np.full((2000, 129), people))
-    law, limit = WIDE[name].margin_law, 1e-3
-    assert plausibility._no_counts(law, rows.margins, limit).sum() <= 15
+    protocol, limit = WIDE[name], 1e-3
+    counts = np.full((2000, 129), people)
+    counts[:, -1] = 0
+    rows = rows_with_margins(protocol, counts)
+    totals = rows.totals - people * VOTE // 2  # people with half a vote: their items are more than half of R
+    assert plausibility._no_counts(protocol, rows.margins, totals, limit).sum() <= 15
     shifted = rows.margins.copy()
-    shifted[:, 3] += (people > 0) * 40 * int(law.scale) - (people == 0) * 25 * int(law.scale)
-    assert plausibility._no_counts(law, shifted, limit).mean() > 0.95
+    shifted[:, 3] += (people > 0) * 120 * int(protocol.margin_law.scale) - (people == 0) * 25 * int(
+        protocol.margin_law.scale
+    )
+    shifted[:, 3] += (people > 0) * 80 * int(protocol.spread_law.scale)
+    assert plausibility._no_counts(protocol, shifted, totals, limit).mean() > 0.95
+
+
+@pytest.mark.parametrize("alike", [False, True])
+def test_the_bound_on_votes_holds_and_is_not_far_off(alike):
+    """Nobody, or people with the same items: the same limit and numbers as for margins."""
+    limit, scale = 1e-3, int(PROTOCOL.spread_law.scale)
+    counts = np.zeros((2000, 4), dtype=np.int64)
+    counts[:, 0] = 1000 * alike
+    rows = rows_with_margins(PROTOCOL, counts)
+    totals, spread = rows.totals.astype(float), rows.spread.astype(float)
+    assert plausibility._no_votes(PROTOCOL, totals, spread, limit).sum() <= 15
+    for column, moved in ((0, -30), (1, -30), (1, 30)):
+        forged = spread.copy()
+        forged[:, column] += moved * scale - (moved < 0) * spread[:, column]
+        totals_less = totals - spread[:, 0] + forged[:, 0]
+        assert plausibility._no_votes(PROTOCOL, totals_less, forged, limit).mean() > 0.95
+    assert plausibility._no_votes(PROTOCOL, spread[:, 0] - 30 * scale, spread, limit).mean() > 0.95
+
+
+def test_forged_numbers_of_votes_are_flagged(rows):
+    spread, known = rows.spread.copy(), (rows.values, rows.labels, rows.noises, rows.protocols)
+    spread[1, 1] = 10_000 * VOTE
+    forged = al.Sketches(*known, rows.totals, rows.margins, spread)
+    assert {(finding.row, finding.reason) for finding in implausible(forged)} == {(1, plausibility._NO_VOTES)}
 
 
 def test_copies_fractions_and_a_noise_that_is_used_twice_are_flagged():
-    rows = rows_with_margins(WIDE["laplace"], np.zeros((3, 129)))
+    rows = rows_with_margins(WIDE["all count"], np.zeros((3, 129)))
     assert {finding.row for finding in implausible(sent(rows, rows.margins[[0, 1, 0]]))} == {0, 2}
     fractions = rows.margins + 0.25 * np.eye(3, 129)[[0, 0, 1]] * [[1], [0], [0]]
     (finding,) = implausible(sent(rows, fractions))
@@ -425,7 +470,7 @@ def test_false_alarms_are_shared_with_margins(monkeypatch):
     limits = []
     monkeypatch.setattr(plausibility, "_reasons", lambda *known: limits.append(known[-1]) or [])
     implausible(rows_with_margins(PROTOCOL, COUNTS))
-    assert limits == [FALSE_ALARM / 24] * 2
+    assert limits == [FALSE_ALARM / 27] * 2
 
 
 def test_numbers_at_the_ends_of_their_range_are_flagged_and_harm_nothing(rows):
@@ -445,15 +490,12 @@ def test_facts_of_margins():
         "rule": "prefix",
         "contribution": 2,
         "epsilon": "0.2",
-        "delta": "0",
-        "sensitivity": "3",
-        "noise": "laplace",
+        "sensitivity": str(PROTOCOL.margin_sensitivity),
         "scale": PROTOCOL.margin_law.scale.hex(),
     }
-    assert float.fromhex(facts["scale"]) == pytest.approx(15)
+    # two of three item groups, and four times the third of a vote that somebody in all of them lacks
+    assert float.fromhex(facts["scale"]) / VOTE == pytest.approx(5 * (2 + 4 / 3))
     assert "margins" not in card.release_facts(NONE, "events")
-    facts = card.release_facts(GAUSSIAN, "events")["margins"]
-    assert (facts["sensitivity"], facts["noise"], facts["delta"]) == ("190", "gaussian", "0.0000002")
 
 
 @pytest.mark.parametrize("name", list(card.release_facts(PROTOCOL, "events")["margins"]))
@@ -469,17 +511,17 @@ def test_the_page_says_what_margins_tell_and_promise():
     words = page["What the margins tell"]
     for said in (
         "Infections, Injuries",
-        "±45, 19 times out of 20",
-        "at most 2 item groups",
+        "±50, 19 times out of 20",
+        "more than 2 item groups",
+        "at most 3.34 people",
         "1.23 times",
         "ε = 0.2",
     ):
         assert said in words, said
     assert "δ" not in words
-    assert "δ = 0.0000002" in dict(card.officer_page(GAUSSIAN, "events"))["What the margins tell"]
     assert "margins" not in " ".join(dict(card.officer_page(NONE, "events")).values())
     paragraph = card.guarantee_in_words(PROTOCOL, "events")
-    assert "0.2 is spent on margins, with discrete Laplace noise of scale 15" in paragraph
+    assert "0.2 is spent on margins, with discrete Laplace noise of scale 16.7 votes" in paragraph
 
 
 def test_long_lists_of_item_groups_are_cut_on_the_page():
@@ -490,13 +532,12 @@ def test_long_lists_of_item_groups_are_cut_on_the_page():
     assert "00020" not in words
 
 
-@pytest.mark.parametrize(
-    "law", [DiscreteLaplace(0.01), DiscreteLaplace(15), RoundedNormal(0.3), RoundedNormal(88)]
-)
-def test_margin_of_error(law):
-    n = card._margin_of_error(law)
-    assert pmf(law, np.arange(-n, n + 1)).sum() >= 0.95
-    assert n == 0 or pmf(law, np.arange(1 - n, n)).sum() < 0.95
+@pytest.mark.parametrize("scale", [0.01, 0.3, 15.0, 88.0])
+def test_margin_of_error(scale):
+    law = DiscreteLaplace(VOTE * scale)
+    people = card._margin_of_error(law)
+    assert law.cdf(np.array([VOTE * people]))[0] >= 0.975
+    assert people == 0 or law.cdf(np.array([VOTE * (people - 1.0)]))[0] < 0.975
 
 
 def test_a_file_of_margins_has_no_number_of_the_data_in_its_head(tmp_path):

@@ -382,16 +382,10 @@ def test_values_at_the_ends_of_their_range(path):
     assert pl.read_parquet(path)["values"].to_list()[0] == ends[0].tolist()
 
 
-def test_rows_cannot_have_been_released_with_margins():
+def test_rows_cannot_have_been_released_with_votes():
     """Somebody relabels rows, which nothing bounds, with a protocol for event tables."""
     protocol = al.Protocol(
-        al.SparseJL(sketch_dim=4, seed="x"),
-        epsilon=1,
-        contribution=9,
-        margins={"a": "vowels"},
-        margin_share="0.2",
-        margin_contribution=2,
-        unit="one patient",
+        al.SparseJL(sketch_dim=4, seed="x"), epsilon=1, contribution="vote", unit="one patient"
     )
     for source, is_valid in (("events", True), ("unknown", True), ("rows", False), ("stream", False)):
         if is_valid:

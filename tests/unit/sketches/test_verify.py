@@ -5,6 +5,7 @@ import sqlite3
 from contextlib import closing
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -56,6 +57,10 @@ def test_releases_of_every_transform_and_law_hold(protocol, tmp_path):
     width = protocol.transform.input_dim
     if protocol.margins is not None:
         sketches = rows_with_margins(protocol, np.zeros((1, len(protocol.margins.names) + 1)))
+    elif protocol.votes:
+        table = pa.table({"who": ["a", "a"], "what": [0, 1]})
+        columns = {"person": "who", "item": "what", "label": "all"}
+        sketches = protocol.release_table(table, ledger=al.NO_LEDGER, **columns)
     elif width is None:
         sketches = protocol.release(np.zeros((1, 3), int), items=[1, 2, 3], ledger=al.NO_LEDGER)
     else:
