@@ -33,12 +33,13 @@ def protocol_of(epsilon=1, sketch_dim=256, **fields):
     transform = al.SparseJL(
         input_dim=CODES, sketch_dim=sketch_dim, seed="trial-2026", construction="balanced"
     )
-    return al.Protocol(transform, epsilon=epsilon, contribution=1, unit="one patient", **fields)
+    return al.Protocol(transform, epsilon=epsilon, unit="one patient", **fields)
 
 
 def drawn(law, array, generator):
     """The numbers with seeded noise of this law."""
-    return array + np.rint(generator.laplace(0, law.scale, array.shape)).astype(np.int64)
+    draw = generator.laplace if law.name == "laplace" else generator.normal
+    return array + np.rint(draw(0, law.scale, array.shape)).astype(np.int64)
 
 
 def noise_ids(count, first=0):
