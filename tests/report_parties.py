@@ -1,15 +1,19 @@
 """Sketches for the tests of answers and of the report: like released ones, but the same in every run."""
 
+import os
+
 import numpy as np
 import pyarrow as pa
 
 import armslength as al
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
+from armslength.protocol.neighbors import VOTE
 from armslength.sketches.noises import Noises
 from armslength.sketches.sketches import Sketches
 
 CODES = 2000
+CHAPTERS = {"I10": "Circulatory", "S72": "Injuries", "A09": "Infections", "O80": "Births"}
 ITEM_GROUPS = {"A": "Infections", "S": "Injuries"}  # all others are "(other)"
 
 
@@ -29,12 +33,13 @@ def protocol_of(epsilon=1, sketch_dim=256, **fields):
     transform = al.SparseJL(
         input_dim=CODES, sketch_dim=sketch_dim, seed="trial-2026", construction="balanced"
     )
-    return al.Protocol(transform, epsilon=epsilon, contribution=1, unit="one patient", **fields)
+    return al.Protocol(transform, epsilon=epsilon, unit="one patient", **fields)
 
 
 def drawn(law, array, generator):
     """The numbers with seeded noise of this law."""
-    return array + np.rint(generator.laplace(0, law.scale, array.shape)).astype(np.int64)
+    draw = generator.laplace if law.name == "laplace" else generator.normal
+    return array + np.rint(draw(0, law.scale, array.shape)).astype(np.int64)
 
 
 def noise_ids(count, first=0):
@@ -90,12 +95,6 @@ def released(protocol, parties, labels=None, seed=9, first=0):
     return Sketches(values, names, noises, [protocol], rest + spread[:, 0], margins, spread)
 
 
-def people_of(generator, count, shares, items):
-    """People who have each item with its share, at least one; what nobody else has if they have none."""
-    has = generator.random((count, len(shares))) < shares
-    return [[items[item] for item in np.flatnonzero(row)] or [f"Z{row.sum()}"] for row in has]
-
-
 def with_margins(prevalences, people=2000, labels=None, protocol=None, **known):
     """Parties with these prevalences of item groups: infections, injuries and others; each has ten items, of which a person has one."""
     generator = np.random.default_rng(9)
@@ -112,3 +111,33 @@ def with_margins(prevalences, people=2000, labels=None, protocol=None, **known):
             ]
         )
     return released(protocol or votes(**known), parties, labels)
+
+
+def counted(protocol, labels, people, counts, rng, missing=0):
+    """Rows with these numbers of people and of people with each item group, of whom so many are missing at most; seeded noise.
+
+    Everybody's vote is for one item, of which each item group has one.
+    """
+    counts, people = np.asarray(counts), np.asarray(people)
+    groups = len(protocol.margins.names)
+    counts = np.pad(counts, ((0, 0), (0, groups - counts.shape[1])))
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    votes = np.zeros((len(labels), protocol.transform.sketch_dim))
+    votes[:, :groups] = people[:, None] * shares
+    missing = np.broadcast_to(missing, people.shape)
+    squares = np.column_stack([people, np.linalg.norm(votes, axis=1)])
+    exact = [
+        np.rint(VOTE * array).astype(np.int64)
+        for array in (votes, np.zeros(len(labels)), squares, np.column_stack([counts, 4 * missing]))
+    ]
+    laws = protocol.law, protocol.total_law, protocol.spread_law, protocol.margin_law
+    values, rest, spread, margins = (drawn(law, array, rng) for law, array in zip(laws, exact, strict=True))
+    noises = Noises.fresh(os.urandom(16 * len(labels)), protocol, "events")
+    return Sketches(values, labels, noises, [protocol], rest + spread[:, 0], margins, spread)
+
+
+def chapters(epsilon=1, margins=CHAPTERS, **fields):
+    """A protocol with the item groups Births, Circulatory, Infections, Injuries and (other)."""
+    known = {"margin_contribution": 2, "margin_share": "0.4", "total_share": "0.1"} | fields
+    transform = al.SparseJL(sketch_dim=256, seed="chapters")
+    return al.Protocol(transform, epsilon=epsilon, contribution="vote", margins=margins, **known)

@@ -7,6 +7,7 @@ law at p, or m̂ + λ̂ − p·n̂ in the lower one (Fieller). The two sides of 
 distances to their ends (docs/reference/answers.md).
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ _HALVINGS = 40
 _LARGEST_TILT = 300.0  # e^s of it is a float
 _ENDS = np.geomspace(1e-9, 0.5, 240)
 _NODES = np.concatenate([[0.0], _ENDS, 1 - _ENDS[-2::-1], [1.0]])  # prevalences, dense near 0 and 1
+_WEIGHTS = 16  # different weights of noises
 _LATTICE = 0.5  # people are whole: half of one
 
 
@@ -162,8 +164,12 @@ def difference_limits(a: Limits, b: Limits) -> tuple[Floats, Floats, Floats]:
 
 
 def _counted(laws: Iterable[tuple[DiscreteLaplace | None, float]]) -> tuple[Noise, ...]:
-    """How many noises have each law and weight; those without a weight do not count."""
-    counts = Counter((law, weight) for law, weight in laws if law is not None and weight > 0)
+    """How many noises have each law and weight, which is rounded up, so that few are different; those without a weight do not count."""
+    counts = Counter(
+        (law, math.ceil(_WEIGHTS * weight) / _WEIGHTS)
+        for law, weight in laws
+        if law is not None and weight > 0
+    )
     return tuple(Noise(law, often, weight) for (law, weight), often in counts.items())
 
 

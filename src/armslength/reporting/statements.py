@@ -264,14 +264,13 @@ def _reasons(findings: Findings, first: Rows, second: Rows) -> str:
     answer = reasons.explanations[first, second]
     if isinstance(answer, str):
         why = answer.split(":")[0]
-        text = f"{why[0].upper()}{why[1:]}."
+        text = escaped(f"{why[0].upper()}{why[1:]}.")
     elif answer.found:
-        text = ", ".join(answer.reasons())
-        text = f"{findings.labels[second[0]]} has {text}" if first else text
+        text = escaped(", ".join(answer.reasons()))
+        text = f"{name(findings.labels[second[0]])} has {text}" if first else text
     else:
         among = f", among all {reasons.choices:,} choices of this page" if reasons.choices > 1 else ""
         text = f"No item group surely differs{among}."
-    text = escaped(text)
     if isinstance(answer, str) or reasons.sides is None or not (first or reasons.has_typical):
         return f'<span class="reasons">{text}</span>'
     number = findings.side_number(first) if first else findings.typical_number

@@ -1,4 +1,4 @@
-"""explain: what it ranks and says, what it refuses, and many pairs at once."""
+"""explain: what it ranks and says, what it refuses, the typical party, and many pairs at once."""
 
 import os
 import pickle
@@ -10,15 +10,27 @@ import pyarrow as pa
 import pytest
 
 import armslength as al
-from armslength.answers.explain import explain_pairs
+from armslength.answers.explain import (
+    Side,
+    explain_sides,
+    explain_typical,
+    typical_of,
+    undercounts,
+)
+from armslength.protocol.neighbors import VOTE
 from armslength.sketches.noises import Noises
-from margin_rows import CHAPTERS, protocol, rows, sampled
+from report_parties import CHAPTERS, chapters, counted
 
-P = protocol()
+P = chapters()
 NAMES = P.margins.names  # Births, Circulatory, Infections, Injuries, (other)
 LABELS = ["north", "harbor", "hill"]
 PEOPLE = [40_000, 50_000, 30_000]
 SURELY = 1 - 1e-6
+
+
+def sampled(protocol, labels, people, shares, rng):
+    """Rows of people who are samples of populations with these prevalences."""
+    return counted(protocol, labels, people, rng.binomial(np.array(people)[:, None], shares), rng)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +54,7 @@ def test_differences_come_first_with_the_clearest_at_the_top(parties):
         found.difference > 0, found.difference - found.lower, found.upper - found.difference
     )
     assert (np.diff(evidence) <= 1e-9).all()
-    assert found.people == tuple(parties.margins[[0, 1], -1])
+    assert found.people == tuple(parties.totals[[0, 1]] / VOTE)
     assert found.a == pytest.approx(found.b - found.difference, abs=1e-12)
 
 
@@ -98,8 +110,8 @@ def test_as_a_table_in_a_notebook_and_in_a_pickle(parties):
 
 
 def test_names_from_elsewhere_are_escaped_in_html():
-    used = protocol(margins={"x": "<script>", "y": "$a$"})
-    found = al.explain(*rows(used, ["a&b", "c"], [900, 900], [[5, 5, 5]] * 2, np.random.default_rng(2)))
+    used = chapters(margins={"x": "<script>", "y": "$a$"})
+    found = al.explain(*counted(used, ["a&b", "c"], [900, 900], [[5, 5, 5]] * 2, np.random.default_rng(2)))
     assert "<script>" not in found._repr_html_()
 
 
@@ -108,9 +120,9 @@ def test_a_plot_has_a_bar_for_each_item_group(parties):
     axes = al.explain(parties["north"], parties["harbor"]).plot()
     assert len([patch for patch in axes.patches if patch.get_width()]) == len(NAMES)
     assert [tick.get_text() for tick in axes.get_yticklabels()][:2] == ["Injuries", "Circulatory"]
-    many = protocol(margins={f"i{number}": f"group {number}" for number in range(200)})
+    many = chapters(margins={f"i{number}": f"group {number}" for number in range(200)})
     counts = np.full((2, 201), 30)
-    axes = al.explain(*rows(many, ["a", "b"], [900, 900], counts, np.random.default_rng(3))).plot()
+    axes = al.explain(*counted(many, ["a", "b"], [900, 900], counts, np.random.default_rng(3))).plot()
     assert len(axes.get_yticklabels()) <= 60
 
 
@@ -118,15 +130,18 @@ def test_several_rows_are_one_side(parties):
     both = parties[["north", "hill"]]
     found = al.explain(both, parties["harbor"], level=SURELY)
     assert found.labels[0] == "north and hill"
-    assert found.people[0] == both.margins[:, -1].sum()
+    assert found.people[0] == both.totals.sum() / VOTE
     assert "north and hill have" in str(al.explain(parties["harbor"], both, level=SURELY))
     one = al.explain(both[0] + both[1], parties["harbor"], level=SURELY)
     assert one.lower == pytest.approx(found.lower)
     # The rest as a difference: what cancels is gone.
     rest = sum(parties) - parties["harbor"]
     assert al.explain(rest, parties["harbor"], level=SURELY).upper == pytest.approx(found.upper)
-    assert "two rows" in found.note
-    assert "two rows" not in al.explain(parties["north"], parties["harbor"]).note
+    twice = al.concat(
+        [parties[["north"]], counted(P, ["far"], [40_000], [[9000] * 5], np.random.default_rng(7))]
+    )
+    assert "two releases" in al.explain(twice, parties["harbor"]).note
+    assert "two releases" not in al.explain(parties["north"], parties["harbor"]).note
 
 
 def test_chance_makes_intervals_wider_and_is_said(parties):
@@ -141,17 +156,14 @@ def test_chance_makes_intervals_wider_and_is_said(parties):
 def test_protocols_may_differ_in_noise_and_in_nothing_that_is_counted(parties):
     rng = np.random.default_rng(4)
     counts = [[800, 12_000, 2000, 5000, 8000]]
-    noisier = rows(protocol(epsilon="0.5"), ["far"], [40_000], counts, rng)
+    noisier = counted(chapters(epsilon="0.5"), ["far"], [40_000], counts, rng)
     assert al.explain(parties["north"], noisier).item_groups
-    gaussian = rows(protocol(delta="1e-6", noise="gaussian"), ["far"], [40_000], counts, rng)
-    assert al.explain(parties["north"], gaussian).item_groups
-    both = al.concat([noisier, gaussian])
-    assert al.explain(parties["north"], both).item_groups
-    for known in ({"margin_contribution": 1}, {"contribution": 4}, {"one_group": True}):
-        other = rows(protocol(**known), ["far"], [40_000], counts, rng)
-        with pytest.raises(al.ParameterError, match="count the same"):
-            al.explain(parties["north"], other)
-    other = rows(protocol(margins={"A": "Another"}), ["far"], [40_000], [[800, 900]], rng)
+    finer = counted(chapters(margin_share="0.6"), ["near"], [40_000], counts, rng)
+    assert al.explain(parties["north"], al.concat([noisier, finer])).item_groups
+    other = counted(chapters(margin_contribution=1), ["far"], [40_000], counts, rng)
+    with pytest.raises(al.ParameterError, match="count the same"):
+        al.explain(parties["north"], other)
+    other = counted(chapters(margins={"A": "Another"}), ["far"], [40_000], [[800, 900]], rng)
     with pytest.raises(al.ParameterError, match="margins"):
         al.explain(parties["north"], other)
 
@@ -178,14 +190,15 @@ def test_what_are_no_people_is_refused(parties):
 
 def test_rows_without_margins_and_rows_in_the_clear_are_refused(parties):
     north = parties["north"]
-    bare = al.Sketches(north.values, ["bare"], parties["hill"].noises, north.protocols, north.totals)
+    hill = parties["hill"].noises
+    bare = al.Sketches(north.values, ["bare"], hill, north.protocols, north.totals, None, north.spread)
     for a, b in ((north, bare), (bare, north), (bare, bare)):
         with pytest.raises(al.ParameterError, match="margins"):
             al.explain(a, b)
-    used = al.Protocol(north.transform, epsilon=1, contribution=3, total_share="0.1")
+    used = al.Protocol(north.transform, epsilon=1, contribution="vote", total_share="0.1")
     counts = np.zeros((2, 256), dtype=np.int64)
     without = Noises.fresh(os.urandom(32), used, "events")
-    others = al.Sketches(counts, ["mill", "dale"], without, [used], counts[:, 0])
+    others = al.Sketches(counts, ["mill", "dale"], without, [used], counts[:, 0], None, counts[:, :2])
     with pytest.raises(al.ParameterError, match=r"^mill and dale were released without margins"):
         al.explain(north, others)
     joined = al.concat([parties, others])
@@ -200,7 +213,7 @@ def test_rows_without_margins_and_rows_in_the_clear_are_refused(parties):
         ["clear"],
         type(north.noises).none(1, in_clear=True),
         north.protocols,
-        None,
+        north.totals,
         north.margins,
     )
     with pytest.raises(al.ParameterError, match="in the clear"):
@@ -217,10 +230,9 @@ def test_rows_without_margins_and_rows_in_the_clear_are_refused(parties):
 
 @pytest.mark.parametrize("people", [-200, 0, 3])
 def test_nothing_is_said_of_hardly_anybody(parties, people):
-    margins = np.array([[1, 2, 0, 0, 1, people]])
-    few = al.Sketches(
-        parties["hill"].values, ["few"], parties["hill"].noises, (P,), parties["hill"].totals, margins
-    )
+    hill = parties["hill"]
+    margins, totals = VOTE * np.array([[1, 2, 0, 0, 1, 0]]), VOTE * np.array([people])
+    few = al.Sketches(hill.values, ["few"], hill.noises, (P,), totals, margins, hill.spread)
     with pytest.raises(
         al.NotResolvableError, match=rf"too few people.*few has about {max(0, people)}, with noise of ±\d"
     ):
@@ -230,18 +242,50 @@ def test_nothing_is_said_of_hardly_anybody(parties, people):
 
 
 def test_many_pairs_are_like_one_at_a_stricter_level(parties):
-    pairs = [([i], [j]) for i, j in combinations(range(3), 2)] + [([0], [1, 2])]
-    found = explain_pairs(parties, pairs, level=0.96)
+    few = counted(P, ["few"], [0], [[0] * 5], np.random.default_rng(5))
+    sides = [*map(Side.of, parties), Side.of(parties, [1, 2]), Side.of(few)]
+    pairs = [*combinations(range(3), 2), (0, 3)]
+    found = explain_sides(sides, pairs, beyond_chance=True, level=0.96)
     one = al.explain(parties["north"], parties["harbor"], level=1 - 0.04 / 4)
     assert found[0].item_groups == one.item_groups
     assert found[0].lower == pytest.approx(one.lower)
     assert found[0].level == 0.96
     assert found[3].labels == ("north", "harbor and hill")
-    assert explain_pairs(parties, []) == []
-    few = rows(P, ["few"], [0], [[0] * 5], np.random.default_rng(5))
-    some = explain_pairs(al.concat([parties, few]), [([0], [1]), ([0], [3])], level=SURELY)
-    assert some[0] is not None
-    assert some[1] is None
+    assert explain_sides(sides, [], beyond_chance=True, level=0.9) == []
+    some = explain_sides(sides, [(0, 1), (0, 4)], beyond_chance=True, level=SURELY)
+    assert some[0].found
+    assert "too few people" in some[1]
+
+
+def test_the_typical_party_is_the_average_of_the_others_up_to_the_median(parties):
+    """North, of 40,000 people, against harbor, of 50,000, who weigh like 40,000, and hill, of 30,000."""
+    side = typical_of(parties, [0])
+    assert side.weights == pytest.approx([0.8, 1], abs=0.01)
+    found = explain_typical(parties, [0], beyond_chance=False, level=SURELY)
+    assert found.labels == ("the typical party", "north")
+    assert found.people[0] == pytest.approx(70_000, rel=0.01)
+    expected = side.weights @ parties.margins[1:, :-1] / (side.weights @ parties.totals[1:])
+    for name, share in zip(NAMES, expected, strict=True):
+        assert found.a[found.item_groups.index(name)] == pytest.approx(share)
+    # Those of weight 1 are as if added up.
+    equal = counted(P, LABELS, [40_000] * 3, [[4_000] * 5] * 3, np.random.default_rng(8))
+    equal = al.Sketches(
+        equal.values, LABELS, equal.noises, (P,), np.full(3, 40_000 * VOTE), equal.margins, equal.spread
+    )
+    mine, theirs = explain_typical(equal, [0]), al.explain(equal[1:], equal[0])
+    assert mine.lower == pytest.approx(theirs.lower)
+    assert mine.upper == pytest.approx(theirs.upper)
+    with pytest.raises(al.ParameterError, match="other parties"):
+        explain_typical(parties, [0, 1, 2])
+
+
+def test_a_large_odd_party_hardly_moves_the_typical_party():
+    counts = [[1000, 1000]] * 4 + [[95_000, 1000]]
+    rows = counted(P, list("abcde"), [10_000] * 4 + [100_000], counts, np.random.default_rng(9))
+    found = explain_typical(rows, [0], level=SURELY)
+    births = found.item_groups.index("Births")
+    # 0.1 in three parties of 10,000, and 0.95 in one that weighs as much
+    assert found.a[births] == pytest.approx((3 * 0.1 + 0.95) / 4, abs=0.01)
 
 
 def test_from_a_table_to_what_differs():
@@ -256,7 +300,7 @@ def test_from_a_table_to_what_differs():
         events["person"] += [f"{party} {number}" for number in who]
         events["item"] += np.array(["S72", "I10"])[which].tolist()
         events["group"] += [party] * len(who)
-    used = protocol(epsilon=8, unit="one patient", one_group=True)
+    used = chapters(epsilon=8, unit="one patient")
     known = {"person": "person", "item": "item", "group": "group", "public_groups": ["north", "harbor"]}
     released = used.release_table(pa.table(events), margins=CHAPTERS, ledger=al.NO_LEDGER, **known)
     counted = al.explain(released["north"], released["harbor"], beyond_chance=False, level=SURELY)
@@ -268,19 +312,49 @@ def test_from_a_table_to_what_differs():
     assert found.verdict[0] == "more"
 
 
-def test_a_bound_that_most_people_reach_is_said_of_the_side():
-    """People with many item groups seem to have fewer of each, and no privacy is needed to see that the bound was reached."""
+def test_shares_that_are_too_small_are_said_and_allowed_for():
+    """Of harbor's people, 4 % may be missing in each count; of hill's, none."""
     people, counts = [50_000] * 3, [[5_000] * 5, [20_000] * 5, [15_000] * 5]
-    each = rows(P, LABELS, people, counts, np.random.default_rng(2))
-    with_many = al.explain(each["north"], each["harbor"]).note
-    assert "harbor (2.0" in with_many
-    assert "north (" not in with_many
-    assert "hill (1.5" in al.explain(each["harbor"], each["hill"]).note
-    alone = rows(P, LABELS[:2], people[:2], [counts[0]] * 2, np.random.default_rng(3))
-    assert "on average" not in al.explain(*alone).note
+    each = counted(P, LABELS, people, counts, np.random.default_rng(2), [0, 2_000, 0])
+    note = al.explain(each["north"], each["harbor"]).note
+    assert "more than 2 item groups, and count in part in each" in note
+    assert "4.0 points in harbor too small" in note
+    assert "count in part" not in al.explain(each["north"], each["hill"]).note
+    bound, shares = undercounts(each)
+    assert bound == 2
+    assert shares == pytest.approx([0, 0.04, 0], abs=0.005)
+    exact = counted(P, LABELS, people, counts, np.random.default_rng(2))
+    wide, narrow = (al.explain(rows["north"], rows["harbor"], beyond_chance=False) for rows in (each, exact))
+    lines = [
+        dict(zip(found.item_groups, zip(found.lower, found.upper, strict=True), strict=True))
+        for found in (wide, narrow)
+    ]
+    for name in NAMES:
+        assert lines[0][name][1] - lines[1][name][1] == pytest.approx(0.04, abs=0.01)
+        assert lines[0][name][0] - lines[1][name][0] == pytest.approx(0, abs=0.01)
 
 
-def test_a_record_whose_columns_all_count_has_no_bound_to_speak_of():
+def test_where_very_many_people_count_in_part_no_difference_is_named():
+    each = counted(P, LABELS, [50_000] * 3, [[9_000] * 5] * 3, np.random.default_rng(2), [0, 5_000, 0])
+    with pytest.raises(
+        al.NotResolvableError,
+        match=r"more item groups than margin_contribution=2 lets count: in harbor shares.*margin_contribution=5",
+    ):
+        al.explain(each["north"], each["harbor"])
+    assert al.explain(each["north"], each["hill"]).item_groups
+
+
+def test_noise_alone_is_no_undercount():
+    """Said of a small party with a probability of 0.001: of 600, at most seven, but for 2e-6."""
+    people, counts = [300] * 600, [[30] * 5] * 600
+    each = counted(P, [f"p{number}" for number in range(600)], people, counts, np.random.default_rng(3))
+    _, shares = undercounts(each)
+    assert np.count_nonzero(shares) <= 7
+    raw = each.margins[:, -1] / 4 / each.totals
+    assert (raw > 0.005).sum() > 60
+
+
+def test_a_record_whose_columns_all_count_misses_nobody():
     record = al.Protocol(
         al.SparseJL(sketch_dim=64, seed="record"),
         epsilon=1,
@@ -290,6 +364,6 @@ def test_a_record_whose_columns_all_count_has_no_bound_to_speak_of():
         margin_share="0.4",
         total_share="0.1",
     )
-    counts = [[20_000, 19_000, 500, 500], [25_000, 14_000, 500, 500]]
-    each = rows(record, LABELS[:2], [40_000] * 2, counts, np.random.default_rng(4))
-    assert "of each person count" not in al.explain(*each).note
+    people = pa.table({"id": [str(n) for n in range(4000)], "sex": ["F", "M"] * 2000})
+    a, b = (record.release_table(people, person="id", label=name, ledger=al.NO_LEDGER) for name in "ab")
+    assert "count in part" not in al.explain(a, b).note

@@ -33,6 +33,7 @@ def test_a_tree_for_people(file):
     assert result.exit_code == 0
     answer, tree = result.output.split("\n\n")
     assert len(tree.splitlines()) == 10  # a legend, four merges and five leaves
+    assert "b1, b2; each differs from every party outside" in answer
     assert "├─ " in tree
     for label in ("a1", "a2", "b1", "b2", "c"):
         assert label in answer
@@ -47,39 +48,39 @@ def test_the_drawing_has_every_leaf_once_below_its_merges(file):
     assert depth["a1"] == depth["a2"] > depth["c"]
 
 
-def test_merges_that_are_open_have_a_question_mark(tmp_path):
+def test_merges_of_parties_that_differ_are_marked(file, tmp_path):
     sketches = PROTOCOL.release(np.zeros((6, 300), dtype=int), ledger=al.NO_LEDGER)
     sketches.save(tmp_path / "equal.parquet")
-    result = run(tmp_path / "equal.parquet", "--level", "0.999999")
-    assert result.output.count(" ?\n") == 5
-    assert al.cluster(sketches, level=0.999999).groups() == ()
+    surely = ("--level", "0.999999")
+    assert run(tmp_path / "equal.parquet", *surely).output.count(" ≠\n") == 0
+    assert run(file, *surely).output.count(" ≠\n") == 2  # three groups
 
 
 def test_scripts_get_the_whole_tree(file):
-    found = al.cluster(al.load(file), linkage="complete")
-    listed = json.loads(run(file, "--linkage", "complete", "--format", "json").stdout)
+    found = al.cluster(al.load(file))
+    listed = json.loads(run(file, "--format", "json").stdout)
     assert listed["linkage"] == found.linkage.tolist()
-    assert listed["support"] == found.support.tolist()
-    assert listed["supported"] == found.supported.tolist()
+    assert listed["differ"] == found.differ.tolist()
+    assert listed["merges"] == found.merges
     assert listed["order"] == list(found.order)
-    assert listed["clusters"] == found.flat().tolist()
+    assert listed["groups"] == listed["clusters"] == found.flat().tolist()
     rows = list(csv.DictReader(io.StringIO(run(file, "--cut", "3", "--format", "csv").stdout)))
-    clusters = {row["label"]: row["cluster"] for row in rows}
+    clusters = {row["party"]: row["cluster"] for row in rows}
     assert clusters == {"a1": "0", "a2": "0", "b1": "1", "b2": "1", "c": "2"}
+    groups = {row["party"]: int(row["group"]) for row in rows}
+    assert [groups[label] for label in found.labels] == found.flat().tolist()
     assert [int(row["position"]) for row in rows] == list(range(5))
 
 
 def test_a_cut_is_listed(file):
     text = run(file, "--cut", "2").output
     assert "cluster 1: c" in text
-    assert "cluster 0: " in run(file, "--height", "1e9").output
 
 
 def test_wrong_input_is_one_line(file, tmp_path):
     PROTOCOL.release(np.zeros((1, 300), dtype=int), ledger=al.NO_LEDGER).save(tmp_path / "one.parquet")
     for arguments, message in [
         ((file, "--cut", "9"), "count must be"),
-        ((file, "--cut", "2", "--height", "3"), "clusters must be cut by a count"),
         ((tmp_path / "one.parquet",), "the files must hold at least 2 rows"),
     ]:
         result = run(*arguments)

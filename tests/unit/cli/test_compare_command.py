@@ -161,7 +161,7 @@ def test_files_without_margins_matter_only_if_their_party_is_farthest(tmp_path, 
     monkeypatch.chdir(tmp_path)
     shares = [[0.1, 0.1, 0.3]] * 2 + [[0.1, 0.5, 0.3]]
     for row in with_margins(shares, labels=["north", "south", "coast"]):
-        bare = al.Sketches(row.values, row.labels, row.noises, row.protocols, row.totals)
+        bare = al.Sketches(row.values, row.labels, row.noises, row.protocols, row.totals, None, row.spread)
         (bare if row.labels == ("south",) else row).save(f"{row.labels[0]}.parquet")
     *_, last = run(
         "north.parquet", "south.parquet", "coast.parquet", "--by", "shape", "--against", "north"

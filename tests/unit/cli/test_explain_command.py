@@ -12,7 +12,7 @@ import pytest
 
 import armslength as al
 from armslength.sketches.noises import Noises
-from margin_rows import protocol, rows, sampled
+from report_parties import chapters, counted
 from unit.cli import commands
 
 run = partial(commands.run, "explain")
@@ -22,13 +22,18 @@ LABELS = ["north", "harbor", "hill", "bay"]
 USUAL, OTHER = [0.02, 0.31, 0.05, 0.12, 0.2], [0.02, 0.22, 0.05, 0.24, 0.2]
 
 
+def sampled(protocol, labels, people, shares, rng):
+    """Rows of people who are samples of populations with these prevalences."""
+    return counted(protocol, labels, people, rng.binomial(np.array(people)[:, None], shares), rng)
+
+
 @pytest.fixture
 def study(tmp_path, monkeypatch):
     """A folder with a file for each of four parties; harbor and bay are unlike the others."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(1)
     people = [40_000, 50_000, 30_000, 45_000]
-    parties = sampled(protocol(), LABELS, people, [USUAL, OTHER, USUAL, OTHER], rng)
+    parties = sampled(chapters(), LABELS, people, [USUAL, OTHER, USUAL, OTHER], rng)
     (tmp_path / "study").mkdir()
     for party in parties:
         party.save(f"study/{party.labels[0]}.parquet")
@@ -40,7 +45,7 @@ def test_two_parties_in_words():
     done = run("study/", "north", "harbor", *SURELY)
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()
-    assert "alike" in lines[0]
+    assert lines[0].startswith("Similarity of north and harbor: 0.9")
     assert "more with Injuries" in lines[2]
     assert "fewer with Circulatory" in lines[2]
     assert any(line.startswith("Injuries") for line in lines)
@@ -50,12 +55,11 @@ def test_two_parties_in_words():
 
 
 @pytest.mark.usefixtures("study")
-def test_one_against_the_rest_and_two_groups():
+def test_one_against_the_typical_party_and_two_groups():
     done = run("study", "north", *SURELY)
     assert done.exit_code == 0, done.output
-    assert "of the rest and north" in done.output
     assert "people, north has more with Circulatory" in done.output
-    assert "than the rest" in done.output
+    assert "than the typical party" in done.output
     done = run(
         "study", "--with", "north", "--with", "hill", "--against", "harbor", "--against", "bay", *SURELY
     )
@@ -65,15 +69,22 @@ def test_one_against_the_rest_and_two_groups():
     done = run("study", "north", "harbor", "--with", "hill", "--against", "bay", *SURELY)
     assert "harbor + bay has more with Injuries" in done.output
     done = run("study", "north", "--exclude", "harbor,bay", *SURELY)
-    assert "No difference found between hill and north" in done.output
+    assert "No difference found between the typical party and north" in done.output
+    assert "or in how many items a person has" in done.output
+    both = run("study", "--with", "north", "--with", "hill", *SURELY)
+    assert "north + hill" not in both.output  # added up by their margins alone
+    assert "north and hill have more with Circulatory" in both.output
+    (a, b) = (json.loads(run("study", "north", "--format", "json").stdout)[side] for side in "ab")
+    assert (a, b) == ("the typical party", "north")
 
 
 def test_files_without_margins_matter_only_if_they_are_asked_about(study):
     before = run("study", "north", "harbor", *SURELY).output
-    used = al.Protocol(protocol().transform, epsilon=1, contribution=3, total_share="0.1")
-    counts = np.full((2, 256), 50)
+    used = al.Protocol(chapters().transform, epsilon=1, contribution="vote", total_share="0.1")
+    few = counted(chapters(), ["mill", "dale"], [9000] * 2, [[800] * 5] * 2, np.random.default_rng(3))
     noises = Noises.fresh(os.urandom(32), used, "events")
-    al.Sketches(counts, ["mill", "dale"], noises, [used], counts.sum(axis=1)).save(study / "z.parquet")
+    bare = al.Sketches(few.values, few.labels, noises, [used], few.totals, None, few.spread)
+    bare.save(study / "z.parquet")
     assert run("study", "north", "harbor", *SURELY).output == before
     done = run("study", "north", *SURELY)
     assert done.exit_code == 0
@@ -118,7 +129,7 @@ def test_items_beside_item_groups_and_by_themselves(study):
     assert {each["item"] for each in found["items"]} == {"I10", "S72", "A09"}
     assert run("study", "north", "harbor", "--items", "codes.txt", "--format", "csv").exit_code == 2
     plain = al.Protocol(
-        al.SparseJL(sketch_dim=256, seed="plain"), epsilon=1, contribution=3, unit="one patient"
+        al.SparseJL(sketch_dim=256, seed="plain"), epsilon=1, contribution="vote", unit="one patient"
     )
     events = {"person": ["a", "b"], "item": ["I10", "S72"], "group": ["north", "harbor"]}
     known = {"person": "person", "item": "item", "group": "group", "ledger": al.NO_LEDGER}
@@ -153,7 +164,11 @@ def test_what_cannot_be_meant_is_refused_in_one_line(arguments):
 def test_too_few_people_is_an_answer_of_its_own(study):
     del study
     rng = np.random.default_rng(2)
-    rows(protocol(), ["one", "two"], [5, 5000], [[1] * 5, [700] * 5], rng).save("few.parquet")
+    people, labels = [5, 5000, 6000, 7000], ["one", "two", "three", "four"]
+    counted(chapters(), labels, people, [[1] * 5, *[[700] * 5] * 3], rng).save("few.parquet")
     done = run("few.parquet", "one", "two")
     assert done.exit_code == 3
     assert "too few people" in done.output
+    done = run("few.parquet", "two")
+    assert done.exit_code == 0
+    assert "the typical party is without one: too few people" in done.stderr

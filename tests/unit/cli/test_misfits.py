@@ -9,13 +9,13 @@ from click.testing import CliRunner
 
 import armslength as al
 from armslength.cli.main import main
-from margin_rows import CHAPTERS, protocol, sampled
+from report_parties import CHAPTERS, chapters, counted
 
 NAMES = ["north", "south", "bay", "hill", "lake", "dale", "moor", "ford", "glen"]
 FAR = "glen"
 SHARES = [[0.2, 0.3, 0.4, 0.1, 0.05]] * 8 + [[0.6, 0.1, 0.1, 0.4, 0.05]]
-USED = protocol(epsilon=4)
-BARE = al.Protocol(USED.transform, epsilon=4, contribution=3, total_share="0.1")
+USED = chapters(epsilon=4)
+BARE = al.Protocol(USED.transform, epsilon=4, contribution="vote", total_share="0.1")
 COMMANDS = {
     "compare": (),
     "cluster": (),
@@ -26,13 +26,13 @@ COMMANDS = {
 }
 # What lake's file has instead: its settings, and the field that is named.
 ODD = {
-    "epsilon": protocol(epsilon=3),
-    "unit": protocol(epsilon=4, unit="one visit"),
+    "epsilon": chapters(epsilon=3),
+    "unit": chapters(epsilon=4, unit="one visit"),
     "margins": BARE,
     "seed": al.Protocol(
         al.SparseJL(sketch_dim=256, seed="other"),
         epsilon=4,
-        contribution=3,
+        contribution="vote",
         total_share="0.1",
         margins=CHAPTERS,
         margin_share="0.4",
@@ -46,13 +46,14 @@ def run(*arguments):
 
 
 def released(used, label, shares):
-    """One row, the same in every run up to its noise; without margins if the protocol has none."""
+    """One row, the same in every run up to the ids of its noise; without margins if the protocol has none."""
+    rng = np.random.default_rng(list(label.encode()))
+    counts = rng.binomial(5000, shares)
     if used.margins is not None:
-        return sampled(used, [label], [5000], [shares], np.random.default_rng(list(label.encode())))
-    (row,) = sampled(USED, [label], [5000], [shares], np.random.default_rng(list(label.encode())))
-    noises = al.concat([row]).noises
-    noises = type(noises).fresh(noises.ids.tobytes(), used, "events")
-    return al.Sketches(row.values, row.labels, noises, [used], row.totals)
+        return counted(used, [label], [5000], [counts], rng)
+    row = counted(USED, [label], [5000], [counts], rng)
+    noises = type(row.noises).fresh(row.noises.ids.tobytes(), used, "events")
+    return al.Sketches(row.values, row.labels, noises, [used], row.totals, None, row.spread)
 
 
 @pytest.fixture

@@ -1,43 +1,70 @@
-"""Limits of prevalences: against exact laws of the noise, at the ends of their range, and for very few people."""
+"""Limits of prevalences: against exact laws of the noise, at the ends of their range, with an undercount, and for very few people."""
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from armslength.estimates.prevalence import LARGEST_TAIL, Prevalence, difference_limits
-from armslength.laws import DiscreteLaplace, RoundedNormal
-
-NEARLY_NONE = DiscreteLaplace(0.01)  # not 0 once in 10^43
-FAR = 3000
-
-
-def exact_tail(law, often, p, reach):
-    """P(Σ E − p·Σ F ≥ reach) for p = 0, ½ or 1, by convolution on the lattice of halves."""
-    x = np.arange(-FAR, FAR + 1)
-    mass = np.diff(law.cdf(np.arange(-FAR - 1, FAR + 1).astype(float)))
-    size = 1 << 17
-    one, scaled = np.zeros(size), np.zeros(size)
-    np.add.at(one, 2 * x % size, mass)
-    np.add.at(scaled, int(2 * p) * x % size, mass)
-    total = np.fft.irfft((np.fft.rfft(one) * np.fft.rfft(scaled)) ** often, size)
-    return total[int(np.ceil(2 * reach)) : size // 2].sum()
+from armslength.estimates.prevalence import (
+    LARGEST_TAIL,
+    Limits,
+    Noise,
+    Prevalence,
+    _reach,
+    _scaled,
+    difference_limits,
+)
+from armslength.laws import DiscreteLaplace
+from armslength.protocol.neighbors import VOTE
 
 
-@pytest.mark.parametrize("law", [DiscreteLaplace(40), DiscreteLaplace(5), RoundedNormal(30)])
+def law(people):
+    """Laplace noise of this scale in people."""
+    return DiscreteLaplace(people * VOTE)
+
+
+NEARLY_NONE = law(0.001)
+
+
+def side(counts, people, often=1, scale=10.0, *, undercount=0.0, beyond_chance=True, tail_noise=None):
+    """The people of one side, with the same noise in margins and in the number of people."""
+    noises = (Noise(tail_noise or law(scale), often),)
+    return Prevalence(np.asarray(counts, float), undercount, float(people), noises, noises, beyond_chance)
+
+
+def exact_tail(noises, reach):
+    """P(Σ noise ≥ reach people) for (scale in people, how often), by convolution on a lattice of a 32nd of the smallest scale."""
+    step, count = min(scale for scale, _ in noises) / 32, 1 << 17
+    edges = (np.arange(-count // 2, count // 2 + 1) - 0.5) * step
+    total = np.ones(count // 2 + 1, dtype=complex)
+    for scale, often in noises:
+        cdf = np.where(edges < 0, np.exp(-np.abs(edges) / scale) / 2, 1 - np.exp(-np.abs(edges) / scale) / 2)
+        total *= np.fft.rfft(np.fft.ifftshift(np.diff(cdf))) ** often
+    mass = np.fft.irfft(total, count)
+    return mass[round(reach / step) : count // 2].sum()
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.3])
 @pytest.mark.parametrize("often", [1, 8])
 @pytest.mark.parametrize("tail", [0.05, 1e-3, 1e-6])
 @pytest.mark.parametrize("p", [0.0, 0.5, 1.0])
-def test_noise_alone_is_outside_as_seldom_as_stated(law, often, tail, p):
+def test_noise_alone_is_outside_as_seldom_as_stated(weight, often, tail, p):
+    noises = (Noise(law(40), often), Noise(law(20), often, weight))
+    scales = [(40 * share, often) for share in (1, p) if share]
+    scales += [(20 * weight * share, often) for share in (1, p) if share]
+    reach = _reach(_scaled(noises, 1.0) + _scaled(noises, p), np.array([p]), 0.0, tail, 1.0)[0]
+    assert 0.9 < exact_tail(scales, reach) / tail < 1.05  # a saddlepoint is off by a few percent
     people = 10_000.0
-    side = Prevalence(np.array([p * people]), people, ((law, often),), beyond_chance=False)
-    value, lower, upper = side.limits(tail)
-    assert value == p
-    assert upper[0] - p == pytest.approx(p - lower[0], rel=0.1)
-    side = Prevalence(np.zeros(1), people, ((law, often),), beyond_chance=False)
-    reach = side.quantiles(np.array([p]), tail)[1][0] + 0.5
-    found = exact_tail(law, often, p, reach) / tail
-    assert found < 1.001
-    assert found > 0.8  # half a person to the lattice
+    exact = Prevalence(np.array([p * people]), 0.0, people, noises, noises, beyond_chance=False)
+    limits = exact.limits(tail)
+    assert limits.least == p == limits.most
+    # With the undercount's noise, a quarter of that of a count, in the upper end alone.
+    scales += [(10, often), (5 * weight, often)]
+    above = _reach(
+        _scaled(noises, 1.0) + _scaled(noises, p) + _scaled(noises, 0.25), np.array([p]), 0.0, tail, 1.0
+    )
+    assert 0.9 < exact_tail(scales, above[0]) / tail < 1.05
+    assert limits.lower[0] == pytest.approx(p - (reach + 0.5) / people, rel=0.05, abs=2e-4)
+    assert limits.upper[0] == pytest.approx(p + (above[0] + 0.5) / people, rel=0.05, abs=2e-4)
 
 
 @pytest.mark.parametrize("n", [30, 200, 100_000])
@@ -45,56 +72,78 @@ def test_noise_alone_is_outside_as_seldom_as_stated(law, often, tail, p):
 @pytest.mark.parametrize("tail", [0.025, 1e-4])
 def test_without_noise_the_ends_hold_for_every_binomial(n, p, tail):
     counts = np.arange(*np.clip(binom.ppf([1e-12, 1 - 1e-12], n, p) + np.array([-2, 2]), 0, n + 1))
-    _, lower, upper = Prevalence(counts, float(n), ((NEARLY_NONE, 1),)).limits(tail)
-    low = counts[lower > p].min(initial=np.inf)
-    high = counts[upper < p].max(initial=-np.inf)
+    limits = side(counts, n, tail_noise=NEARLY_NONE).limits(tail)
+    low = counts[limits.lower > p].min(initial=np.inf)
+    high = counts[limits.upper < p].max(initial=-np.inf)
     assert binom.sf(low - 1, n, p) <= 1.01 * tail
     assert binom.cdf(high, n, p) <= 1.01 * tail
     if n == 10**5 and p == 0.5:
         assert binom.sf(low - 1, n, p) >= 0.9 * tail
 
 
+@pytest.mark.parametrize("beyond_chance", [True, False])
+@pytest.mark.parametrize("missing", [0, 100, 400])
+def test_the_plain_share_is_covered_whoever_is_missing(missing, beyond_chance):
+    """Of 4,000 people 1,200 have an item of a group, and of those any number up to the undercount is not in the count."""
+    for left_out in {0, missing // 2, missing}:
+        known = {"undercount": missing, "beyond_chance": beyond_chance, "scale": 1.0}
+        limits = side([1200 - left_out], 4000, **known).limits(1e-6)
+        assert limits.lower[0] < 0.3 < limits.upper[0]
+        assert limits.most[0] - limits.least[0] == pytest.approx(missing / 4000)
+    plain = side([1200], 4000, beyond_chance=beyond_chance, scale=1.0).limits(1e-6)
+    assert limits.upper[0] - limits.lower[0] < plain.upper[0] - plain.lower[0] + missing / 4000 + 0.003
+
+
 def test_more_rows_more_noise_and_a_smaller_tail_make_wider_limits():
-    counts, law = np.array([0.0, 20, 500, 1000]), DiscreteLaplace(10)
-    plain = Prevalence(counts, 1000.0, ((law, 1),))
+    counts = [0, 20, 500, 1000]
+    plain = side(counts, 1000)
 
-    def width(side, tail=0.01):
-        _, lower, upper = side.limits(tail)
-        return upper - lower
+    def width(of, tail=0.01):
+        limits = of.limits(tail)
+        return limits.upper - limits.lower
 
-    assert (width(plain) > width(Prevalence(counts, 1000.0, ((DiscreteLaplace(5), 1),)))).all()
-    assert (width(plain) < width(Prevalence(counts, 1000.0, ((law, 3),)))).all()
+    assert (width(plain) > width(side(counts, 1000, scale=5))).all()
+    assert (width(plain) < width(side(counts, 1000, often=3))).all()
     assert (width(plain) < width(plain, 0.001)).all()
-    assert (width(plain) > width(Prevalence(counts, 1000.0, ((law, 1),), beyond_chance=False))).all()
+    assert (width(plain) > width(side(counts, 1000, beyond_chance=False))).all()
     assert (width(plain, 0.4) == width(plain, LARGEST_TAIL)).all()
-    # A mixture of laws lies between.
-    mixed = width(Prevalence(counts, 1000.0, ((law, 1), (RoundedNormal(12), 1))))
-    assert (width(plain) < mixed).all()
+    # A mixture of laws lies between, and a weight below 1 is less.
+    noises = [(Noise(law(10), 1), Noise(law(12), 1, factor)) for factor in (0.5, 1)]
+    mixed = [width(Prevalence(np.array(counts, float), 0.0, 1000.0, each, each)) for each in noises]
+    assert (width(plain) < mixed[0]).all()
+    assert (mixed[0] < mixed[1]).all()
 
 
 def test_limits_have_an_estimate_between_them_wherever_noise_puts_the_counts():
-    counts = np.array([-500.0, -1, 0, 1, 300, 999, 1000, 1001, 1700])
-    for laws in (((DiscreteLaplace(20), 1),), ((RoundedNormal(0.01), 1),), ((RoundedNormal(20), 4),)):
+    counts = [-500, -1, 0, 1, 300, 999, 1000, 1001, 1700]
+    for known in ({"scale": 20}, {"tail_noise": NEARLY_NONE}, {"scale": 12, "often": 4}, {"undercount": 30}):
         for beyond_chance in (True, False):
-            value, lower, upper = Prevalence(counts, 1000.0, laws, beyond_chance=beyond_chance).limits(1e-4)
-            assert np.isfinite([lower, upper]).all()
-            assert (lower < value).all()
-            assert (value < upper).all()
-            assert (np.diff(lower) >= 0).all()
-            assert (np.diff(upper) >= 0).all()
+            limits = side(counts, 1000, beyond_chance=beyond_chance, **known).limits(1e-4)
+            assert np.isfinite([limits.lower, limits.upper]).all()
+            assert (limits.lower < limits.least).all()
+            assert (limits.most < limits.upper).all()
+            assert (np.diff(limits.lower) >= 0).all()
+            assert (np.diff(limits.upper) >= 0).all()
 
 
-def test_a_difference_adds_the_squares_of_distances():
-    a = tuple(np.array([each]) for each in (0.3, 0.2, 0.45))
-    b = tuple(np.array([each]) for each in (0.5, 0.38, 0.54))
+def test_a_difference_adds_the_squares_of_distances_and_both_undercounts():
+    a, b = (
+        Limits(*(np.array([end]) for end in ends))
+        for ends in ((0.3, 0.31, 0.2, 0.46), (0.5, 0.52, 0.38, 0.56))
+    )
     value, lower, upper = difference_limits(a, b)
     assert value[0] == pytest.approx(0.2)
-    assert lower[0] == pytest.approx(0.2 - np.hypot(0.12, 0.15))
-    assert upper[0] == pytest.approx(0.2 + np.hypot(0.04, 0.1))
+    assert lower[0] == pytest.approx(0.2 - 0.01 - np.hypot(0.12, 0.15))
+    assert upper[0] == pytest.approx(0.2 + 0.02 + np.hypot(0.04, 0.1))
 
 
 def test_people_are_there_when_noise_cannot_be_all_of_them():
-    law = DiscreteLaplace(10)
-    reach = law.upper_quantile(0.001)
+    reach = 10 * np.log(1 / (2 * 0.001))  # of Laplace noise
     for people, expected in ((-50.0, False), (0.0, False), (reach - 3.0, False), (reach + 3.0, True)):
-        assert Prevalence(np.zeros(2), people, ((law, 1),)).has_people(0.001) is expected
+        assert side([0, 0], people).has_people(0.001) is expected
+
+
+def test_many_are_missing_when_noise_cannot_be_all_of_them():
+    reach = 10 / 4 * np.log(1 / (2 * 0.001))
+    for undercount, expected in ((50 - reach, False), (50 + 0.9 * reach, False), (50 + 1.1 * reach, True)):
+        assert side([0, 0], 1000, undercount=float(undercount)).lacks(0.05, 0.001) is expected

@@ -73,12 +73,14 @@ def test_wide_letters_count_twice():
     assert text_width("東京") == text_width("abcd")
 
 
-def test_every_merge_is_drawn_and_the_unsupported_ones_are_marked():
+def test_every_merge_is_drawn_and_those_of_parties_that_differ_are_dashed():
     for findings in (NOISY, found(hospitals(12))):
         svg = tree_svg(findings)
-        supported = findings.clusters.supported
-        assert svg.count('<g class="branch"') == supported.sum()
-        assert svg.count('<g class="branch unsure"') == (~supported).sum()
+        inside = findings.clusters.within_group
+        assert (
+            svg.count('<g class="branch"') == inside.sum() == svg.count("no two are found to differ</title>")
+        )
+        assert svg.count('<g class="branch unsure"') == (~inside).sum() == svg.count("some differ</title>")
     leaves = re.findall(r'<li data-party="(\d+)">', svg)
     assert tuple(map(int, leaves)) == findings.clusters.order
 

@@ -178,9 +178,9 @@ def test_shapes_where_totals_were_paid_for(tmp_path):
 
 def test_the_best_question_is_the_default(tmp_path):
     events = pa.table({"who": [str(person) for person in range(900)], "what": ["x", "y", "z"] * 300})
-    settings = {"epsilon": 5, "contribution": 1, "unit": "one person", "total_share": "0.2"}
-    for count, words in (("people", "beyond chance"), ("events", "people counted")):
-        protocol = al.Protocol(al.SparseJL(sketch_dim=64, seed="q"), count=count, **settings)
+    settings = {"epsilon": 5, "unit": "one person", "total_share": "0.2"}
+    for contribution, words in (("vote", "beyond chance"), (1, "people counted")):
+        protocol = al.Protocol(al.SparseJL(sketch_dim=64, seed="q"), contribution=contribution, **settings)
         rows = [
             protocol.release_table(events, person="who", item="what", label=label, ledger=al.NO_LEDGER)
             for label in "abc"
@@ -196,7 +196,7 @@ def test_a_party_without_a_mix_is_named_and_leaves_the_others_alone(tmp_path):
     counts = hospital_counts(4, 2)
     counts[3] = 0
     page = written(protocol.release(counts, labels=["a", "b", "c", "empty"], ledger=al.NO_LEDGER), tmp_path)
-    assert "Nothing can be said of <bdi>empty</bdi>" in page
+    assert "Left out, because they have too few people to say anything: <bdi>empty</bdi>." in page
     assert "3 pairs" in page
 
 
@@ -213,7 +213,7 @@ def test_what_keeps_pairs_open_is_noise_or_chance():
         protocol = al.Protocol(
             al.SparseJL(sketch_dim=256, seed="q"),
             epsilon=epsilon,
-            contribution=1,
+            contribution="vote",
             unit="one person",
             total_share="0.2",
         )

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 import armslength as al
-from armslength.answers.explain import explain_pairs
-from armslength.estimates.prevalence import difference_limits
+from armslength.answers.explain import Side, explain_sides, explain_typical, typical_of
+from armslength.estimates.prevalence import Limits, difference_limits
 from armslength.reporting import findings as findings_file
 from armslength.reporting import statements
-from armslength.reporting.findings import findings_of
+from armslength.reporting.findings import TYPICAL, findings_of
 from armslength.reporting.page import page_of
-from margin_rows import item_groups, margin_protocol, rows_with_margins
-from report_parties import hospitals, with_margins
+from report_parties import chapters, counted, hospitals, released, votes, with_margins
 
 LOW, HIGH = [0.1, 0.1, 0.3], [0.1, 0.5, 0.3]  # Infections, Injuries, (other)
 KNOWN = {"level": 0.95, "simultaneous": True}
@@ -38,11 +37,31 @@ def test_an_outlier_comes_with_reasons():
     findings = findings_of(with_margins([LOW] * 6 + [HIGH]), **KNOWN)
     assert findings.outlier_rows == [6]
     outliers = next(
-        text for _, heading, text in statements.statements(findings) if heading == "Unlike the rest"
+        text for _, heading, text in statements.statements(findings) if heading == "Unlike the others"
     )
     assert re.search(
-        r"<bdi>ward 7</bdi><a class=.reasons. [^>]*>more with Injuries \(\+\d+\.\d points\)</a>", outliers
+        r"<bdi>ward 7</bdi>: at least \d.* times as far .*; similarity 0\.\d+ \(.*\)"
+        r"<a class=.reasons. [^>]*>more with Injuries \(\+\d+\.\d points\)",
+        outliers,
     )
+
+
+def test_groups_and_outliers_are_set_against_the_typical_party():
+    """One odd party with most of the people is one of seven; against all others it would decide alone."""
+    findings = findings_of(with_margins([LOW] * 6 + [HIGH] * 2, [1000] * 7 + [15_000]), **KNOWN)
+    group = findings.groups[0]
+    assert group == (0, 1, 2, 3, 4, 5)
+    shown = findings.reasons.explanations[TYPICAL, group]
+    choices = 1 + 2 + 8  # two groups; each against the typical party; eight parties against theirs
+    expected = explain_typical(findings.sketches, group, level=1 - 0.05 / 2 / choices)
+    assert shown.labels[0] == "the typical party"
+    np.testing.assert_allclose(shown.lower, expected.lower)
+    row = findings.reasons.explanations[TYPICAL, (6, 7)]
+    names = findings.reasons.names
+    typical = typical_of(findings.sketches, [6, 7])
+    people = typical.weights @ findings.sketches.totals[:6]
+    expected = typical.weights @ findings.sketches.margins[:6, names.index("Injuries")] / people
+    assert row.a[row.item_groups.index("Injuries")] == pytest.approx(expected)
 
 
 def test_each_of_three_groups_comes_with_reasons():
@@ -55,7 +74,7 @@ def test_each_of_three_groups_comes_with_reasons():
 
 
 def without_margins(row):
-    return al.Sketches(row.values, row.labels, row.noises, row.protocols, row.totals)
+    return al.Sketches(row.values, row.labels, row.noises, row.protocols, row.totals, None, row.spread)
 
 
 def test_rows_without_margins_cost_only_their_own_reasons():
@@ -68,10 +87,9 @@ def test_rows_without_margins_cost_only_their_own_reasons():
     assert np.isnan(reasons.sides[:2, 0]).all()
     assert not np.isnan(reasons.sides[:, 1:]).any()
     alone = findings_of(al.concat(others), **KNOWN).reasons
-    rest, group = (1, 2, 3), (4, 5, 6, 7)
-    found, expected = reasons.explanations[((0, *rest), group)], alone.explanations[((0, 1, 2), (3, 4, 5, 6))]
+    found, expected = reasons.explanations[TYPICAL, (4, 5, 6, 7)], alone.explanations[TYPICAL, (3, 4, 5, 6)]
     assert found.labels == expected.labels
-    assert np.array_equal(found.difference, expected.difference)
+    np.testing.assert_allclose(found.difference, expected.difference)
     page = page_about(joined)
     assert f"Without <bdi>{hill.labels[0]}</bdi>:" in page
     assert "armslength plan --margins" not in page
@@ -81,23 +99,63 @@ def test_rows_without_margins_cost_only_their_own_reasons():
 
 def test_the_page_names_parties_with_other_settings():
     rows = with_margins([LOW] * 4)
-    page = page_about(rows)
-    assert "same settings" not in page
-    one = rows_with_margins(margin_protocol(epsilon=3), [[1, 2, 3, 400]], ["odd"])
-    same = rows_with_margins(margin_protocol(), [[1, 2, 3, 400]] * 3, ["a", "b", "c"])
-    page = page_about(al.concat([one, same]), by="size")
-    assert "odd: its epsilon differs" in page
+    assert "same settings" not in page_about(rows)
+    rng = np.random.default_rng(3)
+    one = counted(chapters(epsilon=3), ["odd"], [5000], [[900] * 5], rng)
+    same = counted(chapters(), ["a", "b", "c"], [5000] * 3, [[900] * 5] * 3, rng)
+    assert "odd: its epsilon differs" in page_about(al.concat([one, same]), by="size")
 
 
-def test_the_limit_on_item_groups_is_named_where_many_people_reach_it():
-    page = page_about(with_margins([[0.5, 0.6, 0.8], [0.1, 0.1, 0.1], LOW]))
-    assert "many people reach that in <bdi>ward 1</bdi>." in page
-    assert "many people reach" not in page_about(with_margins([LOW, HIGH]))
+def test_shares_that_are_too_small_are_named():
+    rng = np.random.default_rng(4)
+    page = page_about(counted(chapters(), ["a", "b"], [50_000] * 2, [[9000] * 5] * 2, rng, [2000, 0]))
+    assert "more than 2 item groups, and count in part in each" in page
+    assert "up to about 4.0 points too small in <bdi>a</bdi>." in page
+    assert "count in part" not in page_about(with_margins([LOW, HIGH]))
+
+
+def test_where_the_bound_bites_too_much_the_page_says_so():
+    rows = counted(
+        chapters(), ["a", "b"], [50_000] * 2, [[20_000, 5000], [5000, 20_000]], np.random.default_rng(5), 9000
+    )
+    distance, *_ = statements.statements(findings_of(rows, **KNOWN))
+    assert "People have more item groups than margin_contribution=2 lets count." in distance.text
+
+
+def test_without_a_reason_the_page_says_what_it_can_mean():
+    """The two have other items of the same item group."""
+    parties = [[[f"B{code}"] for code in range(first, first + 5)] * 400 for first in (0, 5)]
+    rows = released(votes(), parties)
+    distance, *_ = statements.statements(findings_of(rows, **KNOWN))
+    assert distance.is_sure
+    assert "No item group surely differs." in distance.text
+    assert '"unexplained":"Noise may hide a difference, or it is in items within item groups' in page_about(
+        rows
+    )
+
+
+def test_parties_that_are_too_small_are_named_once():
+    findings = findings_of(with_margins([LOW] * 4 + [HIGH], [2000] * 4 + [3]), **KNOWN)
+    assert findings.left_out == ("ward 5",)
+    assert "ward 5" not in findings.labels
+    page = page_of(findings, findings.sketches, None)
+    assert page.count("ward 5") == 1
+    with pytest.raises(al.NotResolvableError, match="too few people"):
+        findings_of(with_margins([LOW] * 2, [2000, 3]), by="shape", **KNOWN)
+
+
+def test_equal_parties_have_neither_groups_nor_outliers():
+    findings = findings_of(with_margins([LOW] * 5), level=1 - 1e-6, simultaneous=True)
+    groups, _, outliers, *_ = statements.statements(findings)
+    assert findings.groups == ()
+    assert "No two parties are found to differ" in groups.text
+    assert "No party is surely more than 1.5 times" in outliers.text
+    page_of(findings, findings.sketches, None)
 
 
 def test_the_number_of_choices_is_named():
     page = page_about(with_margins([LOW, LOW, LOW], labels=["a", "ward’s b", "c"]))
-    assert "of all 6 choices of this page together" in page  # three pairs, and each against the rest
+    assert "of all 6 choices of this page together" in page  # three pairs, and each against the typical party
     assert "choices of this page together" not in page_about(with_margins([LOW, LOW]))
 
 
@@ -108,20 +166,26 @@ def test_two_parties():
     assert "Injuries" not in distance.text
 
 
+def limits_of(reasons, block, side):
+    """What the page knows of a side, from which its script makes differences."""
+    value, lower, upper = reasons.sides[block, side]
+    return Limits(value, value + reasons.missing[block, side], lower, upper)
+
+
 @pytest.mark.parametrize("count", [2, 5])
 @pytest.mark.parametrize("simultaneous", [True, False])
 def test_the_level_is_for_all_pairs_that_can_be_chosen(count, simultaneous):
-    """Half of the error is for pairs of parties, but for two parties, which have no groups and no rest."""
+    """Half of the error is for pairs of parties, but for two parties, which have no groups and no typical party."""
     sketches = with_margins([LOW, HIGH, LOW, HIGH, LOW][:count])
     found = findings_of(sketches, level=0.9, simultaneous=simultaneous).reasons
     pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
     if simultaneous:
         level = 0.9 if count == 2 else 0.95
-        expected = explain_pairs(sketches, [((i,), (j,)) for i, j in pairs], level=level)
+        expected = explain_sides([*map(Side.of, sketches)], pairs, beyond_chance=True, level=level)
     else:
         expected = [al.explain(sketches[[i]], sketches[[j]], level=0.9) for i, j in pairs]
     for (i, j), answer in zip(pairs, expected, strict=True):
-        ends = difference_limits(tuple(found.sides[0, i]), tuple(found.sides[0, j]))
+        ends = difference_limits(limits_of(found, 0, i), limits_of(found, 0, j))
         order = [sketches.margin_names.index(name) for name in answer.item_groups]
         for mine, theirs in zip(ends, (answer.difference, answer.lower, answer.upper), strict=True):
             np.testing.assert_allclose(np.clip(mine[order], -1, 1), theirs, rtol=1e-9)
@@ -130,13 +194,16 @@ def test_the_level_is_for_all_pairs_that_can_be_chosen(count, simultaneous):
 def test_groups_and_single_parties_share_the_other_half():
     sketches = with_margins([LOW] * 4 + [HIGH] * 4)
     found = findings_of(sketches, **KNOWN)
-    one, other = found.groups
-    choices = 1 + 2 + 8  # two groups; each against the rest; eight parties against the rest
-    (expected,) = explain_pairs(sketches, [(one, other)], level=1 - 0.05 / 2 / choices)
-    shown = found.reasons.explanations[one, other]
-    np.testing.assert_allclose(shown.lower, expected.lower)
-    ends = difference_limits(tuple(found.reasons.sides[0, 8]), tuple(found.reasons.sides[0, 9]))
+    choices = 1 + 2 + 8  # two groups; each against the typical party; eight parties against theirs
+    sides = [Side.of(sketches, rows) for rows in found.groups]
+    (expected,) = explain_sides(sides, [(0, 1)], beyond_chance=True, level=1 - 0.05 / 2 / choices)
+    ends = difference_limits(limits_of(found.reasons, 0, 8), limits_of(found.reasons, 0, 9))
     np.testing.assert_allclose(np.sort(ends[1]), np.sort(expected.lower))
+    for row in (2, 8):  # a party and a group against the typical party
+        rows = (row,) if row < 8 else found.groups[0]
+        expected = explain_typical(sketches, rows, level=1 - 0.05 / 2 / choices)
+        ends = difference_limits(limits_of(found.reasons, 2, row), limits_of(found.reasons, 1, row))
+        np.testing.assert_allclose(np.sort(ends[2]), np.sort(expected.upper))
 
 
 def test_about_the_people_counted_chance_is_no_error():
@@ -168,9 +235,10 @@ def test_so_many_item_groups_cannot_be_chosen_from(monkeypatch):
 
 
 def test_names_of_item_groups_are_text():
-    names = ["<script>alert(1)</script>", "x & {{style}}"]
-    protocol = margin_protocol(margins=item_groups({"prefix": ["A", "S"], "group": names}))
-    rows = [[0, 5000, 0, 9000], [0, 100, 0, 9000]]
-    page = page_about(rows_with_margins(protocol, rows, ["a", "b"]))
+    names = {"A": "<script>alert(1)</script>", "S": "x & {{style}}"}
+    protocol = votes(margins=names)
+    rng = np.random.default_rng(6)
+    rows = counted(protocol, ["a", "b"], [9000] * 2, [[0, 5000, 0], [0, 100, 0]], rng)
+    page = page_about(rows)
     assert "alert(1)</script>" not in page
     assert "x &amp; {{style}}" in page

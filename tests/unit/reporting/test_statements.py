@@ -1,5 +1,6 @@
 """What the page says in words, for findings that are made up and for real ones."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -88,7 +89,7 @@ def test_likeness_is_shown_and_counts_as_an_answer():
     )
     *_, closest, resolution = statements.statements(findings)
     assert resolution.is_sure
-    assert "0.99 alike (0.97 to 1.00)" in closest.text
+    assert "similarity 0.99 (0.97 to 1.00), surely alike" in closest.text
     assert "1 is alike" in statements.lead(findings)
 
 
@@ -122,14 +123,18 @@ def test_two_parties_have_one_distance():
 
 def test_groups_and_outliers_of_real_sketches():
     counts = hospital_counts(9, 2)
+    counts[4:8] = counts[:4]
     counts[8, 1000:] += 200  # unlike all others
     sketches = sketches_of(counts, list("abcdefghi"), protocol_of(10))
     findings = findings_of(sketches, level=0.9, simultaneous=True, by="size")
     groups, _, outliers, *_ = statements.statements(findings)
     assert outliers.is_sure
-    assert outliers.text.startswith("<bdi>i</bdi>: at least ")
-    assert (np.bincount(findings.clusters.flat()) > 1).any()
-    assert "<li><bdi>" in groups.text
+    assert "<li><bdi>i</bdi>: at least " in outliers.text
+    assert findings.groups
+    for group in findings.groups:
+        assert "".join(f"<bdi>{sketches.labels[row]}</bdi>" for row in group) in re.sub(
+            ", | and ", "", groups.text
+        )
     noisy = findings_of(hospitals(6, epsilon=0.05), level=0.95, simultaneous=True, by="size")
     groups, _, outliers, *_ = statements.statements(noisy)
     assert not groups.is_sure
@@ -144,9 +149,9 @@ def test_one_estimate_gives_the_answers_of_cluster_and_outliers(epsilon):
     findings = findings_of(sketches, level=0.9, simultaneous=False, by="size")
     tree, outliers = al.cluster(sketches, level=0.9), al.outliers(sketches, 0.9)
     np.testing.assert_array_equal(findings.clusters.linkage, tree.linkage)
-    np.testing.assert_array_equal(findings.clusters.supported, tree.supported)
+    np.testing.assert_array_equal(findings.clusters.differ, tree.differ)
     assert (findings.clusters.order, findings.clusters.note) == (tree.order, tree.note)
-    for name in ("score", "lower", "upper", "is_outlier"):
+    for name in ("distance", "lower", "upper", "usual", "is_outlier"):
         np.testing.assert_allclose(getattr(findings.outliers, name), getattr(outliers, name), rtol=1e-12)
 
 
