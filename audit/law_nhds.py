@@ -218,7 +218,9 @@ def called(rows: al.Sketches) -> set[str]:
 def groups_hold(rows: al.Sketches) -> bool:
     """Whether no group has two parties that are found to differ."""
     tree = al.cluster(rows, level=LEVEL, by="shape", beyond_chance=True)
-    differ = al.shape_distances(rows[list(tree.labels)], beyond_chance=True).resolved(LEVEL, simultaneous=True)
+    differ = al.shape_distances(rows[list(tree.labels)], beyond_chance=True).resolved(
+        LEVEL, simultaneous=True
+    )
     number = {name: place for place, name in enumerate(tree.labels)}
     members = [[number[name] for name in group] for group in tree.groups()]
     return not any(np.triu(differ[np.ix_(rows, rows)], 1).any() for rows in members)
@@ -250,7 +252,11 @@ def audit(quick: bool) -> Section:
     seeds, each, samples = (1, 4, 2) if quick else (10, 20, 40)
     rng = np.random.default_rng()
     data = survey()
-    about: dict[str, list[Reasons]] = {"populations, as drawn again": [], "populations": [], "people counted": []}
+    about: dict[str, list[Reasons]] = {
+        "populations, as drawn again": [],
+        "populations": [],
+        "people counted": [],
+    }
     outliers, equal, odd, holds = [], [], [], []
     for number in range(seeds):
         protocol = planned(f"survey {rng.integers(2**62)}")
@@ -262,7 +268,9 @@ def audit(quick: bool) -> Section:
             holds.append(groups_hold(rows))
         for _ in range(samples // seeds):
             for rows in releases(protocol, resampled(sums, protocol, rng), 1):
-                about["populations, as drawn again"].append(reasons(rows, data.prevalence, beyond_chance=True))
+                about["populations, as drawn again"].append(
+                    reasons(rows, data.prevalence, beyond_chance=True)
+                )
         odd += [called(rows) for rows in releases(protocol, with_odd_party(protocol, sums), each)]
         for _ in range(2 if number < 5 else 0):
             equal += [called(rows) for rows in releases(protocol, counted(protocol, shuffled(rng)), each)]
@@ -300,14 +308,26 @@ def _section(
     worst = max(np.mean([one.missed for one in found]) for found in about.values())
     found = np.mean([one.found for one in of_populations])
     wrong = max(np.mean([one.wrong for one in each]) for each in (of_populations, of_people))
-    calls = ", ".join(f"{name} {100 * share:.0f} % (true ratio {ratios[name]:.1f})" for name, share in often.items() if share)
+    calls = ", ".join(
+        f"{name} {100 * share:.0f} % (true ratio {ratios[name]:.1f})"
+        for name, share in often.items()
+        if share
+    )
     checks = (
-        Check("at most 8 % of pairs miss a plain difference", bool(worst <= MOST_PAIRS), f"{100 * worst:.1f} %"),
+        Check(
+            "at most 8 % of pairs miss a plain difference", bool(worst <= MOST_PAIRS), f"{100 * worst:.1f} %"
+        ),
         Check("at least 230 of 855 differences are found", bool(found >= LEAST_FOUND), f"{found:.0f}"),
-        Check("of 855, at most 2.1 have the wrong sign", bool(wrong <= (1 - LEVEL) * 855 / 20), f"{wrong:.2f}"),
+        Check(
+            "of 855, at most 2.1 have the wrong sign", bool(wrong <= (1 - LEVEL) * 855 / 20), f"{wrong:.2f}"
+        ),
         Check(f"{MIDWEST} is called in at least 90 %", bool(often[MIDWEST] >= LEAST_CALLED), calls),
         Check("nobody else is called falsely", not false, f"{len(false)} of {len(outliers)} releases"),
-        Check("of equal parties, none is called", not any(equal), f"{sum(map(bool, equal))} of {len(equal)} releases"),
+        Check(
+            "of equal parties, none is called",
+            not any(equal),
+            f"{sum(map(bool, equal))} of {len(equal)} releases",
+        ),
         Check(
             "an odd party with 60 % of the people hides nobody",
             bool(unhidden >= LEAST_CALLED - 0.05),
@@ -319,7 +339,7 @@ def _section(
         "The National Hospital Discharge Survey by region and ownership: 12 parties of 254 to 34,342 stays, ε = 1, as the plan recommends "
         f"({protocol.transform.sketch_dim} numbers, {100 * float(protocol.margin_share):g} % of ε for 19 chapters, of which "
         f"{protocol.margin_contribution} of a person count in full). Reasons: 45 pairs of the 10 parties above 1,000 stays x 19 chapters = 855 "
-        "differences in prevalence, all of a pair together at 95 %. \"As drawn again\": people are drawn from each party with replacement, "
+        'differences in prevalence, all of a pair together at 95 %. "As drawn again": people are drawn from each party with replacement, '
         "so that the truth about populations is known. An outlier is at least 1.5 times as far from the typical party as is usual."
     )
     heads = ("about", "releases", "pairs with a miss", "misses of 855", "found of 855", "wrong signs of 855")
