@@ -32,7 +32,8 @@ _START = """
 """
 _PROTOCOL = """
     import armslength as al
-    protocol = al.Protocol(al.SparseJL(sketch_dim=512, seed="bench"), epsilon=1, contribution=20, count="events", unit="one patient")
+    protocol = al.Protocol(al.SparseJL(sketch_dim=512, seed="bench"), epsilon=1, contribution="vote", total_share="0.15",
+                           spread_sample="0.1", unit="one patient")
     asked = dict(person="patient", item="code", group="hospital", ledger=al.NO_LEDGER,
                  public_groups=[f"hospital {number}" for number in range(24)])
 """

@@ -1,13 +1,16 @@
-"""Sketches for the tests of the report: like released ones, but the same in every run."""
+"""Sketches for the tests of answers and of the report: like released ones, but the same in every run."""
 
 import numpy as np
+import pyarrow as pa
 
 import armslength as al
+from armslength.ingest.event_columns import EventColumns
+from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.sketches.noises import Noises
 from armslength.sketches.sketches import Sketches
-from margin_rows import PREFIXES, item_groups
 
 CODES = 2000
+ITEM_GROUPS = {"A": "Infections", "S": "Injuries"}  # all others are "(other)"
 
 
 def hospital_counts(count, regions, seed=7):
@@ -29,19 +32,20 @@ def protocol_of(epsilon=1, sketch_dim=256, **fields):
     return al.Protocol(transform, epsilon=epsilon, contribution=1, unit="one patient", **fields)
 
 
+def drawn(law, array, generator):
+    """The numbers with seeded noise of this law."""
+    return array + np.rint(generator.laplace(0, law.scale, array.shape)).astype(np.int64)
+
+
+def noise_ids(count, first=0):
+    """Ids of noises that tell their number."""
+    return b"".join(number.to_bytes(16, "big") for number in range(first, first + count))
+
+
 def sketches_of(counts, labels, protocol, seed=8):
-    """The rows with noise of the protocol's scale from a seeded generator, and ids that tell their number."""
-    generator = np.random.default_rng(seed)
-    scale = protocol.law.scale
-    shape = (len(counts), protocol.transform.sketch_dim)
-    draws = (
-        np.rint(generator.laplace(0, scale, shape))
-        if protocol.noise == "laplace"
-        else np.rint(generator.normal(0, scale, shape))
-    )
-    ids = b"".join(number.to_bytes(16, "big") for number in range(len(counts)))
-    values = protocol.transform.apply(counts) + draws.astype(np.int64)
-    return Sketches(values, labels, Noises.fresh(ids, protocol, "rows"), [protocol])
+    """The rows with noise of the protocol's scale from a seeded generator."""
+    values = drawn(protocol.law, protocol.transform.apply(counts), np.random.default_rng(seed))
+    return Sketches(values, labels, Noises.fresh(noise_ids(len(counts)), protocol, "rows"), [protocol])
 
 
 def hospitals(count, regions=4, *, epsilon=1, sketch_dim=256, labels=None):
@@ -52,28 +56,59 @@ def hospitals(count, regions=4, *, epsilon=1, sketch_dim=256, labels=None):
     return sketches_of(hospital_counts(count, regions), names, protocol_of(epsilon, sketch_dim))
 
 
-def with_margins(prevalences, people=5000, labels=None):
-    """Parties with these prevalences of item groups, and a mix of items for each different line of them, with seeded noise."""
-    protocol = al.Protocol(
-        al.SparseJL(sketch_dim=256, sparsity=1, seed="margins"),
-        epsilon=4,
-        contribution=5,
-        unit="one patient",
-        one_group=True,
-        total_share="0.1",
-        margins=item_groups(PREFIXES),
-        margin_share="0.2",
-        margin_contribution=2,
-    )
-    generator = np.random.default_rng(9)
-    mixes = {line: generator.dirichlet(np.full(256, 0.3)) for line in dict.fromkeys(map(tuple, prevalences))}
-    values = np.array([generator.multinomial(3 * people, mixes[tuple(line)]) for line in prevalences])
-    counts = np.column_stack([generator.binomial(people, prevalences), np.full(len(values), people)])
-    laws = protocol.law, protocol.total_law, protocol.margin_law
-    drawn = [
-        np.rint(array + generator.laplace(0, law.scale, array.shape)).astype(np.int64)
-        for array, law in zip((values, values.sum(axis=1), counts), laws, strict=True)
+def votes(epsilon=4, margins=ITEM_GROUPS, sketch_dim=256, **fields):
+    """A protocol with votes, and margins whose item groups are of prefixes."""
+    known = {"contribution": "vote", "unit": "one patient", "total_share": "0.1"}
+    if margins is not None:
+        table = pa.table({"prefix": list(margins), "group": list(margins.values())})
+        known |= {"margins": table, "margin_share": "0.3", "margin_contribution": 2}
+    transform = al.SparseJL(sketch_dim=sketch_dim, seed="votes")
+    return al.Protocol(transform, epsilon=epsilon, **(known | fields))
+
+
+def released(protocol, parties, labels=None, seed=9, first=0):
+    """Votes of parties with seeded noise; a party is a list of people, a person a list of items."""
+    names = labels or [f"ward {number + 1}" for number in range(len(parties))]
+    events = [
+        (f"{name} {number}", item, name)
+        for name, people in zip(names, parties, strict=True)
+        for number, items in enumerate(people)
+        for item in items
     ]
-    ids = b"".join(number.to_bytes(16, "big") for number in range(len(values)))
-    names = labels or [f"ward {number + 1}" for number in range(len(values))]
-    return Sketches(drawn[0], names, Noises.fresh(ids, protocol, "events"), [protocol], *drawn[1:])
+    columns = dict(zip(("person", "item", "group"), map(list, zip(*events, strict=True)), strict=True))
+    groups = public_groups_of("group", names, None)
+    job = TableJob.of(
+        pa.table(columns), protocol, EventColumns("person", "item", "group", None), groups, None
+    )
+    sums = job.sums(bytes(32))
+    generator = np.random.default_rng(seed)
+    values = drawn(protocol.law, sums.values, generator)
+    rest = drawn(protocol.total_law, sums.totals - sums.spread[:, 0], generator)
+    spread = drawn(protocol.spread_law, sums.spread, generator)
+    margins = None if sums.margins is None else drawn(protocol.margin_law, sums.margins, generator)
+    noises = Noises.fresh(noise_ids(len(names), first), protocol, "events")
+    return Sketches(values, names, noises, [protocol], rest + spread[:, 0], margins, spread)
+
+
+def people_of(generator, count, shares, items):
+    """People who have each item with its share, at least one; what nobody else has if they have none."""
+    has = generator.random((count, len(shares))) < shares
+    return [[items[item] for item in np.flatnonzero(row)] or [f"Z{row.sum()}"] for row in has]
+
+
+def with_margins(prevalences, people=2000, labels=None, protocol=None, **known):
+    """Parties with these prevalences of item groups: infections, injuries and others; each has ten items, of which a person has one."""
+    generator = np.random.default_rng(9)
+    parties = []
+    for line in prevalences:
+        size = people if isinstance(people, int) else people[len(parties)]
+        has = generator.random((size, len(line))) < line
+        codes = (10 * generator.random((size, len(line))) ** 2).astype(int)  # the first are more frequent
+        letters = "ASB"
+        parties.append(
+            [
+                [f"{letters[group]}{codes[person, group]}" for group in np.flatnonzero(has[person])] or ["Z0"]
+                for person in range(size)
+            ]
+        )
+    return released(protocol or votes(**known), parties, labels)

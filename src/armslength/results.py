@@ -138,7 +138,7 @@ def three_digits(number: float) -> str:
 
 def similarity_text(value: float, lower: float, upper: float) -> str:
     """A similarity with its interval, with as many digits as the interval supports: "0.91 (0.88 to 0.94)"."""
-    if math.isnan(value):
+    if math.isnan(value) or (lower <= 0 and upper >= 1):
         return f"unknown ({max(lower, 0.0):.2f} to {upper:.2f})"
     width = max(upper - lower, 1e-4)
     digits = min(max(math.ceil(-math.log10(width)), 2), 4)

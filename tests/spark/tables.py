@@ -10,36 +10,24 @@ from armslength.spark.spark_tables import SparkTableJob
 from unit.ingest.tables_of_events import GROUPS, as_table, random_events
 
 COLUMNS = "who STRING, where STRING, what STRING, amount BIGINT"
-PROTOCOL = al.Protocol(
-    al.SparseJL(sketch_dim=32, seed="t"),
-    epsilon=1,
-    contribution=5,
-    count="events",
-    unit="one person",
-    total_share="0.5",
-)
+TRANSFORM = al.SparseJL(sketch_dim=32, sparsity=2, seed="t")
+PROTOCOL = al.Protocol(TRANSFORM, epsilon=1, contribution=5, unit="one person", total_share="0.5")
 NAMES = [f"i{number}" for number in range(12)]
 COUNTED = al.Protocol(
     al.HadamardJL(input_dim=12, sketch_dim=8, seed="x"), epsilon=1, contribution=5, unit="u", vocabulary=NAMES
 )
 
 
-def counting(contribution=5, **fields):
-    """The protocol with another bound, counting people if nothing else is said."""
-    return al.Protocol(
-        PROTOCOL.transform,
-        epsilon=1,
-        contribution=contribution,
-        unit="one person",
-        total_share="0.5",
-        **fields,
-    )
+def voting(**fields):
+    """The protocol of votes, with T, Q and F."""
+    known = {"epsilon": 1, "contribution": "vote", "unit": "one person", "total_share": "0.5"}
+    return al.Protocol(TRANSFORM, **{**known, **fields})
 
 
 def with_margins(**fields):
-    """The protocol with item groups by prefix."""
+    """The protocol of votes with item groups by prefix."""
     prefixes = {"prefix": ["i1", "i11", "i2"], "group": ["one", "eleven", "two"]}
-    return counting(margins=prefixes, margin_share="0.2", margin_contribution=2, **fields)
+    return voting(margins=prefixes, margin_share="0.2", margin_contribution=2, **fields)
 
 
 def events(seed=3):
@@ -53,9 +41,9 @@ def frame_of(session, table, schema=COLUMNS):
 
 
 def on_one_machine(table, protocol=PROTOCOL, **known):
-    """The release of a table in memory; with weights where events are counted."""
+    """The release of a table in memory; with weights where amounts are added up."""
     groups = PublicGroups(tuple(GROUPS), "where")
-    columns = EventColumns("who", "what", "where", "amount" if protocol.count == "events" else None)
+    columns = EventColumns("who", "what", "where", None if protocol.votes else "amount")
     return TableJob.of(table, protocol, columns, groups, **known)
 
 
@@ -66,7 +54,9 @@ def in_spark(frame, protocol=PROTOCOL, partitions=3, **known):
 
 def same(left, right):
     """Whether all integers are equal."""
-    pairs = ((left.values, right.values), (left.totals, right.totals), (left.margins, right.margins))
+    pairs = [
+        (getattr(left, name), getattr(right, name)) for name in ("values", "totals", "margins", "spread")
+    ]
     return all((a is None) == (b is None) and np.array_equal(a, b) for a, b in pairs)
 
 

@@ -14,6 +14,7 @@ import armslength as al
 import armslength.spark
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups, TableJob
+from armslength.protocol.neighbors import VOTE
 from armslength.spark import spark_tables as module
 from armslength.spark.frames import decomposed_letters
 from armslength.spark.spark_tables import SparkTableJob
@@ -22,12 +23,12 @@ from spark.tables import (
     COUNTED,
     NAMES,
     PROTOCOL,
-    counting,
     events,
     frame_of,
     in_spark,
     on_one_machine,
     same,
+    voting,
     with_margins,
 )
 from unit.ingest.tables_of_events import GROUPS, KEY, SECRET
@@ -43,12 +44,12 @@ def release(source, protocol=PROTOCOL, **known):
     ("protocol", "known", "partitions"),
     [
         (PROTOCOL, {}, 5),
-        (counting(), {}, 4),
-        (counting(one_group=True), {}, 3),
+        (voting(), {}, 4),
+        (voting(spread_sample="0.4"), {}, 3),
         (with_margins(), {}, 4),
         (COUNTED, {"vocabulary": NAMES}, 1),
     ],
-    ids=["events", "people", "one group", "margins", "vocabulary"],
+    ids=["amounts", "votes", "a sample", "margins", "vocabulary"],
 )
 def test_the_integers_are_those_of_one_machine(session, monkeypatch, protocol, known, partitions):
     monkeypatch.setattr(module, "_CHUNK_BYTES", (100, 100))
@@ -61,16 +62,13 @@ def test_the_integers_are_those_of_one_machine(session, monkeypatch, protocol, k
 @given(
     partitions=integers(1, 9),
     pieces=integers(1, 6),
-    bound=integers(1, 8),
     seed=integers(0, 100),
-    count=sampled_from(["people", "events"]),
-    one_group=booleans(),
+    protocol=sampled_from([PROTOCOL, voting(), voting(spread_sample="0.5")]),
     twice=booleans(),
 )
 def test_any_partitioning_gives_the_integers_of_one_machine(
-    session, partitions, pieces, bound, seed, count, one_group, twice
+    session, partitions, pieces, seed, protocol, twice
 ):
-    protocol = counting(bound, count=count, one_group=one_group)
     table = events(seed)
     frame = frame_of(session, table).repartition(pieces)
     if twice:  # a frame that is joined with itself has every event twice, which two readings must agree on
@@ -102,13 +100,13 @@ def test_one_person_in_several_spellings_is_one_person(session):
         (" ", "north", "x", 1),
         ("", "north", "x", 1),
     ]
-    protocol = counting(1)
+    protocol = voting()
     frame = session.createDataFrame(rows, COLUMNS).repartition(5)
     expected = on_one_machine(
         pa.table(dict(zip(["who", "where", "what", "amount"], zip(*rows, strict=True), strict=True))),
         protocol,
     ).sums(KEY)
-    assert expected.totals.tolist() == [4 + 20, 0, 0, 0]
+    assert expected.totals.tolist() == [(4 + 20) * VOTE, 0, 0, 0]
     for partitions in (1, 7, 16):
         assert same(in_spark(frame, protocol, partitions).sums(KEY), expected)
 
@@ -161,7 +159,6 @@ def test_a_weight_that_is_no_number_is_left_out(session):
         PROTOCOL.transform,
         epsilon=1000,
         contribution=1,
-        count="events",
         unit="one person",
         total_share="0.5",
     )
@@ -284,7 +281,7 @@ def test_records_are_those_of_one_machine(session):
     table = pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
     schema = "who STRING, age DOUBLE, sex STRING, well BOOLEAN"
     record = {"age": [18, 40, 65], "sex": ["F", "M"], "well": "category"}
-    protocol = counting(6, record=record, record_pairs=[("age", "sex")])
+    protocol = voting(record=record, record_pairs=[("age", "sex")])
     job = TableJob.of(table, protocol, EventColumns("who"), PublicGroups(("all",), None))
     spark = SparkTableJob.of_frame(frame_of(session, table, schema), job, partitions=3)
     assert same(spark.sums(KEY), job.sums(KEY))
@@ -296,10 +293,10 @@ def test_persons_that_are_floats_are_whole_numbers(session):
     who = [5.0, 5.0, -0.0, 0.0, 5.5, float("nan"), None, 2.0**54]
     rows = [(person, "north", f"i{n}", 1) for n, person in enumerate(who)]
     frame = session.createDataFrame(rows, "who DOUBLE, where STRING, what STRING, amount INT")
-    protocol = counting(1)
+    protocol = voting()
     columns = zip(*rows, strict=True)
     table = pa.table(dict(zip(["who", "where", "what", "amount"], columns, strict=True)))
     expected = on_one_machine(table, protocol).sums(KEY)
-    assert expected.totals.tolist() == [2, 0, 0, 0]
+    assert expected.totals.tolist() == [2 * VOTE, 0, 0, 0]
     for partitions in (1, 16):
         assert same(in_spark(frame, protocol, partitions).sums(KEY), expected)

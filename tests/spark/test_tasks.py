@@ -17,13 +17,14 @@ from armslength.spark.summing import (
     ARRIVED,
     LISTING,
     PROBLEM,
+    AddingJob,
     DriverSums,
     Layout,
     in_batches,
     packed_senders,
     rows_of,
-    summed,
     tag_of,
+    unpacked_bins,
 )
 from armslength.spark.tasks import PartitionJob
 from spark.tables import (
@@ -31,10 +32,10 @@ from spark.tables import (
     NAMES,
     PROTOCOL,
     as_partition,
-    counting,
     events,
     on_one_machine,
     same,
+    voting,
     with_margins,
 )
 from unit.ingest.tables_of_events import KEY, SECRET, as_table
@@ -47,8 +48,7 @@ def job_of(protocol=PROTOCOL, most_cells=40, **known):
     release = on_one_machine(None, protocol, **known)
     columns = EventColumns("person", "item", "group", release.columns.weight and "weight")
     release = type(release)(**{**vars(release), "columns": columns})
-    shape = SumShape.of(protocol, 4)
-    return PartitionJob(release, KEY, Layout(4, shape.width + shape.margins, most_cells))
+    return PartitionJob(release, KEY, Layout(4, SumShape.of(protocol, 4).columns, most_cells))
 
 
 def shared(table, tasks_of_persons, size=50):
@@ -64,6 +64,12 @@ def rows_from(job, partitions):
     return [list(job.rows(iter(batches))) for batches in partitions]
 
 
+def added(job, rows):
+    """What the tasks that add up make of rows, through Arrow."""
+    adding = AddingJob.of(job.table.protocol, job.layout)
+    return list(rows_of(in_batches(adding.rows(in_batches(rows)))))
+
+
 def gathered(job, rows):
     together = DriverSums(job.table.protocol, job.layout)
     for row in rows:
@@ -71,27 +77,39 @@ def gathered(job, rows):
     return together.sums()
 
 
+def all_added(job, rows):
+    """What two tasks that add up make of all rows."""
+    return [row for task in in_tasks(rows, [0, 1]) for row in added(job, task)]
+
+
+def in_tasks(rows, numbers):
+    """The rows that come to each task, chunk by chunk: all of a chunk to one of them."""
+    of_chunk = {chunk: numbers[chunk % len(numbers)] for chunk, _, _ in rows}
+    for task in sorted(set(numbers)):
+        yield sorted((row for row in rows if of_chunk[row[0]] == task), key=lambda row: row[0])
+
+
 @settings(max_examples=30)
 @given(st.data())
 def test_any_sharing_of_the_work_gives_the_integers_of_one_machine(data):
     kinds = [
         (PROTOCOL, {}),
-        (counting(), {}),
-        (counting(one_group=True), {}),
-        (with_margins(one_group=True), {}),
+        (voting(), {}),
+        (voting(spread_sample="0.3"), {}),
+        (voting(total_share=0), {}),
         (with_margins(), {}),
-        (counting(margins=BY_ITEM, margin_share="0.2", margin_contribution=2), {"margins": BY_ITEM}),
+        (voting(margins=BY_ITEM, margin_share="0.2", margin_contribution=1), {"margins": BY_ITEM}),
         (COUNTED, {"vocabulary": NAMES}),
     ]
     protocol, known = data.draw(st.sampled_from(kinds))
     job = job_of(protocol, data.draw(st.sampled_from([1, 7, 9, 33, 40, 1000])), **known)
     sharing = data.draw(st.lists(st.integers(0, 5), min_size=60, max_size=60))
-    sent = rows_from(job, shared(TABLE, sharing, data.draw(st.sampled_from([1, 13, 1000]))))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tasks, "_MOST_BINS", data.draw(st.sampled_from([10, 10**6])))
+        sent = rows_from(job, shared(TABLE, sharing, data.draw(st.sampled_from([1, 13, 1000]))))
     rows = data.draw(st.permutations([row for task in sent for row in task]))
-    cut = data.draw(st.integers(0, len(rows)))
-    if data.draw(st.booleans()):  # added up on the way, in two tasks, through Arrow
-        halves = [list(rows_of(in_batches(summed(half)))) for half in (rows[:cut], rows[cut:])]
-        rows = [row for half in halves for row in half]
+    sharing = data.draw(st.lists(st.integers(0, 2), min_size=1, max_size=7))
+    rows = [row for task in in_tasks(rows, sharing) for row in added(job, task)]
     assert same(gathered(job, rows), on_one_machine(TABLE, protocol, **known).sums(KEY))
 
 
@@ -135,10 +153,11 @@ def test_a_chunk_that_went_early_twice_is_not_the_other_one(monkeypatch):
 def test_senders_are_told_once_for_all_chunks_of_a_task():
     job = job_of(most_cells=1)
     sent = [row for task in rows_from(job, shared(TABLE, [0, 1] * 30)) for row in task]
-    added = list(summed(sent))
-    assert [row[0] for row in added if row[2] and row[0] != LISTING] == [ARRIVED]
-    assert len(added) == 3 * 33 + 1 + 2  # of the groups that occur, their senders, two listings
-    assert same(gathered(job, added), on_one_machine(TABLE).sums(KEY))
+    (task,) = in_tasks(sent, [0])
+    rows = added(job, task)
+    assert [row[0] for row in rows if row[2] and row[0] != LISTING] == [ARRIVED]
+    assert len(rows) == 3 * 33 + 1 + 2  # of the groups that occur, their senders, two listings
+    assert same(gathered(job, rows), on_one_machine(TABLE).sums(KEY))
 
 
 def test_a_task_that_runs_again_sends_the_same(monkeypatch):
@@ -151,13 +170,16 @@ def test_a_task_that_runs_again_sends_the_same(monkeypatch):
         "armslength.noise.draw.SecretBits.__init__",
     ):
         monkeypatch.setattr(name, drawn)
-    job = pickle.loads(pickle.dumps(job_of()))  # noqa: S301  # our own
-    first, again = (rows_from(job, shared(TABLE, [0, 1] * 30, size)) for size in (7, 100))
-    assert first == again
+    for protocol in (PROTOCOL, voting()):
+        job = pickle.loads(pickle.dumps(job_of(protocol)))  # noqa: S301  # our own
+        first, again = (rows_from(job, shared(TABLE, [0, 1] * 30, size)) for size in (7, 100))
+        assert first == again
 
 
-def test_the_order_of_the_rows_changes_nothing():
-    job = job_of()
+@pytest.mark.parametrize("protocol", [PROTOCOL, voting()], ids=["amounts", "votes"])
+def test_the_order_of_the_rows_changes_nothing(protocol):
+    # otherwise a task that runs again would send other rows than those that have arrived
+    job = job_of(protocol)
     turned = TABLE.take(pa.array(range(len(TABLE))[::-1]))
     assert rows_from(job, shared(TABLE, [0] * 60)) == rows_from(job, shared(turned, [0] * 60))
 
@@ -207,37 +229,46 @@ def test_a_bucket_in_two_tasks_is_refused():
         gathered(job, rows)
 
 
-def retagged(row, cells):
-    """The senders of a row as an attempt with the same name but other cells would have them."""
+def retagged(row, number, cells):
+    """The senders of the row with this number, as an attempt with the same name but other cells would have them."""
     ((bucket, word, _),) = struct.iter_unpack("<qQQ", row[2])
-    return packed_senders({(bucket, word): tag_of(bucket, word, row[0], 0, cells)})
+    return packed_senders({(bucket, word): tag_of(bucket, word, row[0], number, cells)})
 
 
 @pytest.mark.parametrize(
     "what", ["lost", "twice", "swapped", "listing lost", "other reading", "other words", "other sums"]
 )
-def test_rows_that_are_not_those_of_one_reading_are_refused(what):
-    job = job_of()
+@pytest.mark.parametrize("kind", ["sums", "bins"])
+def test_rows_that_are_not_those_of_one_reading_are_refused(what, kind):
+    job = job_of(voting())
+
+    def places(rows):
+        is_bins = kind == "bins"
+        return [n for n, row in enumerate(rows[:-1]) if (row[0] >= job.layout.chunks) == is_bins]
+
     first, second = rows_from(job, shared(TABLE, [0, 1] * 30))
     other = rows_from(job, shared(TABLE.slice(0, len(TABLE) - 50), [0, 1] * 30))[0]
     reworded = TABLE.set_column(
         2, "what", pa.array([f"{item}!" for item in TABLE.column("what").to_pylist()])
     )
-    other_words = rows_from(job, shared(reworded, [0, 1] * 30))[0]  # as many rows
-    other_sums = (first[0][0], bytes(len(first[0][1])), first[0][2])
+    other_words = rows_from(job, shared(reworded, [0, 1] * 30))[0]
+    at = places(first)[0]
+    row = first[at]
+    other_cells = next(other[place][1] for place in places(other) if other[place][1] != row[1])
     changed = {
-        "other words": [other_words[0], *first[1:]],
-        "other sums": [(*other_sums[:2], retagged(first[0], other_sums[1])), *first[1:]],
-        "lost": first[1:],
-        "twice": [*first, first[0]],
-        "swapped": [first[0], *first[:1], *first[2:]],
-        "listing lost": first[:-1],
-        "other reading": [other[0], *first[1:]],
-    }
-    assert gathered(job, first + second) is not None
-    for rows in (changed[what] + second, list(summed(changed[what] + second))):
-        with pytest.raises(al.InputError, match="same rows whenever Spark computes it again"):
-            gathered(job, rows)
+        "other words": [other_words[places(other_words)[0]]],
+        "other sums": [(row[0], other_cells, retagged(row, at, other_cells))],
+        "lost": [],
+        "twice": [row, row],
+        "swapped": [first[at + 1]],
+        "listing lost": [row],
+        "other reading": [other[places(other)[0]]],
+    }[what]
+    sent = [*first[:at], *changed, *first[at + 1 :]]
+    sent = sent[:-1] if what == "listing lost" else sent
+    assert same(gathered(job, all_added(job, first + second)), on_one_machine(TABLE, voting()).sums(KEY))
+    with pytest.raises(al.InputError, match="same rows whenever Spark computes it again"):
+        gathered(job, all_added(job, sent + second))
 
 
 def test_problems_come_back_as_rows_without_data():
@@ -277,10 +308,30 @@ def test_a_tag_of_zero_rows_is_nobody():
         gathered(job, [row])
 
 
+def test_bins_go_in_rows_of_whole_people_and_of_few_integers():
+    job = job_of(voting(), most_cells=40)
+    (sent,) = rows_from(job, shared(TABLE, [0] * 60))
+    bins = [unpacked_bins(0, row[1]) for row in sent if row[0] >= job.layout.chunks]
+    assert len(bins) > 3  # of several rows for a group
+    assert all(2 * row.starts[-2] + len(row.groups) <= 80 for row in bins)
+
+
+def test_a_group_whose_people_come_to_two_tasks_is_refused():
+    # norms of parts do not add up
+    job = job_of(voting(), most_cells=40)
+    (sent,) = rows_from(job, shared(TABLE, [0] * 60))
+    (together,) = in_tasks(sent, [0])
+    assert same(gathered(job, added(job, together)), on_one_machine(TABLE, voting()).sums(KEY))
+    last = together[-1]
+    assert last[0] == together[-2][0] >= job.layout.chunks
+    with pytest.raises(al.InputError, match="sampled people must come to one task, got two"):
+        gathered(job, added(job, together[:-1]) + added(job, [last]))
+
+
 def test_every_cell_has_one_place():
     for groups, width, cells in [(1, 1, 1), (5, 3, 9), (7, 9, 4), (4, 8, 9), (3, 5, 1000)]:
         layout = Layout(groups, width, cells)
-        seen = np.zeros((groups, width + 1), dtype=int)
+        seen = np.zeros((groups, width), dtype=int)
         for chunk in range(layout.chunks):
             place = layout.slices(chunk)
             assert 0 < seen[place].size <= max(cells, 1)

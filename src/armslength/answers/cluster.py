@@ -162,12 +162,14 @@ def cluster_estimate(
 
     leaves = len(differ)
     distances = np.sqrt(np.maximum(estimate.value, 0.0))
-    # With so much added, the average distance of two clusters with a pair that differs is larger than any other.
-    top = max(float(distances.max()), 1e-300)
+    shares = distances / max(float(distances.max()), 1e-300)
     pairs = np.triu_indices(leaves, 1)
-    condensed = (distances / top + 2.0 * leaves**2 * differ)[pairs]
+    # With so much added, the average distance of two clusters with a pair that differs is larger than any other.
+    separated = hierarchy.linkage((shares + 2.0 * leaves**2 * differ)[pairs], method="average")
+    groups = hierarchy.fcluster(separated, 1.5, "distance")
+    # Here all groups are complete before two of them merge, by their distances alone.
+    condensed = (shares + 2.0 * np.not_equal.outer(groups, groups))[pairs]
     merges = hierarchy.linkage(condensed, method="average")
-    within = int(np.searchsorted(merges[:, 2], 1.5))
     if leaves <= _MOST_ORDERED:
         merges = hierarchy.optimal_leaf_ordering(merges, condensed)
     order = tuple(hierarchy.leaves_list(merges).tolist())
@@ -175,7 +177,7 @@ def cluster_estimate(
     return Clusters(
         labels=estimate.labels[0],
         linkage=merges,
-        merges=within,
+        merges=leaves - int(groups.max()),
         order=order,
         differ=differ,
         level=level,

@@ -25,8 +25,13 @@ POPULATIONS_NOTE = (
 )
 _DISJOINT = "It assumes that nobody is counted in two releases of a side."
 DOUBTFUL = 0.0005  # how often a side that has nobody may be taken for one that has
-_SURELY = 0.025  # how often people are said to have more item groups than count, although they do not
+_SURELY = 0.001  # how often people are said to have more item groups than count, although they do not
+_SHOWN_NOISE = 0.025  # how often the noise of the number of people is larger than shown
 _WORTH_A_NOTE = 0.005  # of the people, missing in a share
+TYPICAL_NAME = "the typical party"
+UNEXPLAINED = (
+    "noise may hide a difference, or it is in items within item groups, or in how many items a person has"
+)
 _FIRST_HEADING = "people with an item in"
 _MOST_LINES = 20
 _MOST_NAMES = 3
@@ -149,6 +154,8 @@ class Explanation(Result):
             if self.found > _MOST_LINES:
                 lines.append(f"… and {plural(self.found - _MOST_LINES, 'more item group')} that differ")
             lines.append("")
+        else:
+            lines.append(f"{UNEXPLAINED[0].upper()}{UNEXPLAINED[1:]}.")
         return sentences([*lines, self._confidence()], self.note)
 
     def _confidence(self) -> str:
@@ -235,13 +242,23 @@ class Side:
 
 
 def typical_of(sketches: Sketches, members: Sequence[int]) -> Side:
-    """The typical party of all rows but the members: their average, none weighing more than the median."""
-    others = [row for row in range(len(sketches)) if row not in set(members)]
-    rows = sketches.rows(others)
-    if rows.totals is None or not len(rows):
+    """The typical party of all rows but the members: their average, none weighing more than the median of all rows."""
+    others = np.setdiff1d(np.arange(len(sketches)), members)
+    if sketches.totals is None or not len(others):
         raise ParameterError("the typical party is made of other parties with a number of people, got none")
-    people = np.maximum(rows.totals.astype(np.float64), 1.0)
-    return Side(rows, "the typical party", np.minimum(people, np.median(people)) / people)
+    people = np.maximum(sketches.totals.astype(np.float64), 1.0)
+    weights = np.minimum(people, np.median(people)) / people
+    return Side(sketches.rows(others.tolist()), TYPICAL_NAME, weights[others])
+
+
+def undercounts(sketches: Sketches) -> tuple[int, list[float]]:
+    """How many item groups of a person count in full, and for each row the share of people that may be missing; 0 if not worth a note."""
+    sides = [Prevalence.of(row, beyond_chance=False) for row in sketches]
+    shares = [
+        side.undercount / side.people if side.lacks(_WORTH_A_NOTE, _SURELY) and side.people > 0 else 0.0
+        for side in sides
+    ]
+    return _bound(sketches), shares
 
 
 def explain_sides(
@@ -375,10 +392,10 @@ def _refusal(sides: Sequence[tuple[Side, Prevalence]], tail: float) -> str:
     """Why no difference between two sides is named, and what helps."""
     few = [(side, people) for side, people in sides if not people.has_people(min(tail, DOUBTFUL))]
     if few:
-        side, people = min(few, key=lambda each: each[1].people / each[1].people_noise(_SURELY))
+        side, people = min(few, key=lambda each: each[1].people / each[1].people_noise(_SHOWN_NOISE))
         return (
             f"too few people to say: {side.name} has about {max(0.0, people.people):,.0f}, with noise of "
-            f"±{people.people_noise(_SURELY):,.0f}; add it up with similar parties (--with), leave it out, "
+            f"±{people.people_noise(_SHOWN_NOISE):,.0f}; add it up with similar parties (--with), leave it out, "
             "or plan a larger share of ε for the number of people (total_share)"
         )
     cut = [side.name for side, people in sides if people.lacks(MOST_UNDERCOUNT, _SURELY)]

@@ -159,17 +159,15 @@ def nearest(  # noqa: PLR0913  # each chooses one thing
         show_progress: Whether to show a bar on a terminal.
     """
     estimator = pair_estimator(by, beyond_chance=beyond_chance)  # refuses what does not go together
-    queries, left_out = with_shapes(
-        checked_sketches("queries", queries, 1), by, 1, beyond_chance=beyond_chance
-    )
+    _check_size("queries", checked_sketches("queries", queries, 1))
+    queries, left_out = with_shapes(queries, by, 1, beyond_chance=beyond_chance)
     notes = [left_out]
     if index is None:
         rows = checked_sketches("index", queries, 2)
     else:
-        rows, left_out = with_shapes(checked_sketches("index", index, 1), by, 1, beyond_chance=beyond_chance)
+        _check_size("index", checked_sketches("index", index, 1))
+        rows, left_out = with_shapes(index, by, 1, beyond_chance=beyond_chance)
         notes.append(left_out)
-    _check_size("queries", queries)
-    _check_size("index", rows)
     check_same_space((*queries.protocols, *rows.protocols))
     others = len(rows) - (index is None)
     answers_each = min(integer("count", count, at_least=1, at_most=2**31), others)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from armslength import plots
 from armslength.answers.pairs import Answer, answer_note, checked_sketches, pair_estimator, with_shapes
 from armslength.checks import number
+from armslength.errors import ParameterError
 from armslength.estimates.distances import clear_note, squared_norms
 from armslength.estimates.intervals import METHODS, Level
 from armslength.estimates.pair_noise import Floats
@@ -113,7 +114,8 @@ class Outliers(Answer):
         return plots.forest(self.labels, ends, self.is_outlier, label, ax, marks=marks, words=words)
 
     def _title(self) -> str:
-        count = f"{int(self.is_outlier.sum())} of {len(self.labels)} parties"
+        called = int(self.is_outlier.sum())
+        count = f"{called} of {len(self.labels)} parties {'is' if called == 1 else 'are'}"
         return f"{count} unlike the others ({100 * self.level:.6g}% confidence, all parties together)"
 
     def __str__(self) -> str:
@@ -131,7 +133,7 @@ class Outliers(Answer):
                 cells.insert(1, f"{max(self.people[row], 0):,.0f}")
             if self.similarity is not None:
                 cells.append(self.similarity_words(row))
-            cells.append(f"at least {self.times_usual(row):.2g}")
+            cells.append(f"at least {self.times_usual(row):.2g}" if self.lower[row] > 0 else "")
             lines.append(line(columns, cells))
         return sentences([*lines, ""], self.note)
 
@@ -157,9 +159,25 @@ def outliers(
     """
     times = number("factor", factor, above=1.0 - 2**-53, at_most=1e6)
     pair_estimator(by, beyond_chance=beyond_chance)  # refuses what does not go together
-    rows, left_out = with_shapes(
-        checked_sketches("sketches", sketches, 3), by, 3, beyond_chance=beyond_chance
-    )
+    checked_sketches("sketches", sketches, 3)
+    if by == "shape" and sketches.noises.has_shared:
+        raise ParameterError(
+            "sketches must be rows that share no release by shape, got two that do; leave one of them out"
+        )
+    rows, left_out = with_shapes(sketches, by, 3, beyond_chance=beyond_chance)
+    return outliers_of(rows, level=level, factor=times, by=by, beyond_chance=beyond_chance, left_out=left_out)
+
+
+def outliers_of(
+    rows: Sketches,
+    *,
+    level: float,
+    factor: float = 1.5,
+    by: str,
+    beyond_chance: bool,
+    left_out: str = "",
+) -> Outliers:
+    """The same of rows that are all large enough, at least three; by shape they must share no release."""
     # If all P intervals hold, no call is false.
     party_level = Level.of(level, METHODS[0], len(rows))
     people = similarity = None
@@ -182,7 +200,7 @@ def outliers(
         upper=upper,
         similarity=similarity,
         usual=np.array([np.median(ends) for ends in others]),
-        factor=times,
+        factor=factor,
         level=level,
         by=by,
         beyond_chance=beyond_chance,

@@ -20,7 +20,7 @@ from armslength.sketches.sketches import Sketches
 
 Points = NDArray[np.float64]
 
-_FLAT = 1e-9  # of the largest eigenvalue: what rounding leaves of an axis that is not there
+_FLAT = 1e-9  # of the largest eigenvalue, of either sign: what rounding leaves of an axis that is not there
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,7 +100,7 @@ def scaling(
     eigenvalues, vectors = np.linalg.eigh(gram)
     values, vectors = eigenvalues[::-1][:2], vectors[:, ::-1][:, :2]
     positive = float(eigenvalues[eigenvalues > 0].sum())
-    axes = int((values > _FLAT * values[0]).sum()) if values[0] > 0 else 0
+    axes = int((values > _FLAT * np.abs(eigenvalues).max()).sum())
     places, reach = np.zeros((count, 2)), np.zeros((count, 2))
     if axes == 0:
         return places, reach, 0, 0.0, 0.0

@@ -11,7 +11,7 @@ import click
 
 import armslength as al
 from armslength.answers.explain import explainable
-from armslength.cli.explain import echo_against_others
+from armslength.cli.explain import echo_against_typical
 from armslength.cli.options import (
     BEYOND_CHANCE,
     BY,
@@ -236,64 +236,56 @@ def nearest(
     epilog="""\b
 Examples:
   armslength cluster sketches.parquet
-  armslength cluster sketches.parquet --by shape --linkage complete
+  armslength cluster sketches.parquet --by shape --beyond-chance
   armslength cluster sketches.parquet --cut 4 --format csv
   armslength cluster wards/                                    all files of a folder
 
-A group is supported if its two parts are closer to each other than the group is to any cluster beside it, by more than noise, the
-projection and the totals could explain. That is about the people in the data, unless --beyond-chance asks about the populations
-behind them. A question mark marks merges that are not supported: there the tree is only a description.
-
-A tree has at most 5,000 leaves, and support is claimed for at most 2,000. For more rows, use scikit-learn on the values of the sketches.
+Parties are joined at the average distance between them, but never two groups with parties that differ. Parties of two groups can be alike,
+too, unless it says that they differ. A tree has at most 5,000 leaves. For more rows, use scikit-learn on the values of the sketches.
 """
 )
 @party_files
-@choice("--linkage", ["average", "single", "complete"], "How members' distances give those of groups.")
-@option("--cut", "Cut the tree into this many clusters.", type=int)
-@option("--height", "Or undo all merges above this distance.", type=float)
+@option("--cut", "Cut the tree into this many clusters, whether or not their parties differ.", type=int)
 @LEVEL
 @BY
 @BEYOND_CHANCE
 @FORMAT
-def cluster(
-    files: tuple[str, ...], cut: int | None, height: float | None, output_format: str, **options: Any
-) -> None:
-    """Group the parties in the files by their estimated distances, and say which groups are supported.
+def cluster(files: tuple[str, ...], cut: int | None, output_format: str, **options: Any) -> None:
+    """Group the parties in the files, so that no two of a group are found to differ.
 
-    Without --cut or --height, the largest supported groups are clusters, and all parties are one cluster if there are none. All
-    supported groups are right together with probability of about --level. A cut is a description of the estimates.
+    All pairs that are said to differ do so with probability --level. A cut is a description of the estimates.
     """
     sketches = load_all(files, 2)
     tree = al.cluster(sketches, **options)
-    clusters = tree.flat(cut, height)
+    clusters = tree.flat(cut)
     if output_format == "table":
         click.echo(str(tree))
-        if cut is not None or height is not None:
+        if cut is not None:
             click.echo("\nThe cut, a description of the estimates:")
             for number in range(int(clusters.max()) + 1):
                 names = [tree.labels[leaf] for leaf in tree.order if clusters[leaf] == number]
                 click.echo(f"  cluster {number}: {', '.join(names)}")
         if len(tree.labels) <= _MOST_DRAWN:
-            click.echo(
-                "\nThe tree: at which distance groups merge (?: not supported, a description of the estimates)"
-            )
+            click.echo("\nThe tree: at which average distance parties merge (≠: some of them differ)")
             click.echo("\n".join(drawn_tree(tree)))
-        echo_against_others(sketches, files, tree.groups(), tree.level)
+        groups = tree.groups() if tree.differ.any() else ()
+        echo_against_typical(sketches, files, groups, tree.level)
         return
     rows = tree.to_arrow().to_pylist()
-    for position, (row, leaf) in enumerate(zip(rows, tree.order, strict=True)):
-        row |= {"cluster": int(clusters[leaf]), "position": position}
+    for position, leaf in enumerate(tree.order):
+        rows[position] |= {"position": position} | ({} if cut is None else {"cluster": int(clusters[leaf])})
     if output_format == "csv":
         click.echo(as_csv(rows))
     else:
-        fields = ("level", "by", "joined_by", "note", "labels", "order", "linkage", "support", "supported")
+        fields = ("level", "by", "beyond_chance", "note", "labels", "order", "linkage", "merges", "differ")
         facts = {name: getattr(tree, name) for name in fields}
-        click.echo(as_json({**facts, "clusters": clusters, "in_clear": rows[0]["in_clear"]}))
+        facts |= {"groups": tree.flat(), "clusters": clusters, "in_clear": rows[0]["in_clear"]}
+        click.echo(as_json(facts))
     echo_notes(tree.note)
 
 
 def drawn_tree(tree: "al.Clusters") -> list[str]:
-    """The lines of the drawn tree, root first: heights, question marks at merges that are not supported, and leaves."""
+    """The lines of the drawn tree, root first: heights, ≠ at merges of parties of which some differ, and leaves."""
     leaves = len(tree.labels)
     lines: list[str] = []
     # (node, what stands before its branch, its branch, what stands before the branches below it)
@@ -304,7 +296,7 @@ def drawn_tree(tree: "al.Clusters") -> list[str]:
             lines.append(f"{before}{branch}{shortened(tree.labels[node], LONGEST_LABEL)}")
             continue
         merge = node - leaves
-        mark = "" if tree.supported[merge] else " ?"
+        mark = "" if merge < tree.merges else " ≠"
         lines.append(f"{before}{branch}{tree.linkage[merge, 2]:.6g}{mark}")
         first, second = tree.linkage[merge, :2].astype(int).tolist()
         waiting.append((second, below, "└─ ", f"{below}   "))
@@ -338,23 +330,26 @@ def alike(files: tuple[str, ...], left: str, right: str, output_format: str, **o
     epilog="""\b
 Examples:
   armslength outliers sketches.parquet
-  armslength outliers sketches.parquet --by shape --factor 2
+  armslength outliers sketches.parquet --by shape --beyond-chance --factor 2
 
-A party's score is the median of its distances to the others. An outlier has a score of more than --factor times the typical
-score. With probability --level, no party is wrongly called an outlier.
+Each party is compared with the typical party: the average of the others, none weighing more than the median party. An outlier is
+farther from it than --factor times what is usual for a party. With probability --level, no party is wrongly called an outlier.
 """
 )
 @party_files
-@option("--factor", "How many times the typical score makes an outlier.", default=1.5)
-@answer_options
+@option("--factor", "How many times the usual distance makes an outlier.", default=1.5)
+@LEVEL
+@BY
+@BEYOND_CHANCE
+@FORMAT
 def outliers(files: tuple[str, ...], output_format: str, **options: Any) -> None:
-    """Find the parties that are unlike the rest, with a bound on false alarms."""
+    """Find the parties that are unlike the others, with a bound on false alarms."""
     sketches = load_all(files, 3)
     result = al.outliers(sketches, **options)
     echo_result(result, output_format, result.note)
     if output_format == "table":
         unlike = [[result.labels[row]] for row in result.is_outlier.nonzero()[0]]
-        echo_against_others(sketches, files, unlike, result.level)
+        echo_against_typical(sketches, files, unlike, result.level)
 
 
 @click.command(

@@ -4,12 +4,22 @@ import math
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 
 import armslength as al
-from armslength.answers.explain import check_margins, explainable
+from armslength.answers.explain import (
+    UNEXPLAINED,
+    Explanation,
+    Side,
+    check_margins,
+    explain_sides,
+    explain_typical,
+    explainable,
+    typical_of,
+)
 from armslength.answers.pairs import best_question
 from armslength.cli.options import (
     FORMAT,
@@ -22,6 +32,8 @@ from armslength.cli.options import (
     option,
 )
 from armslength.cli.output import as_csv, as_json, echo_notes
+from armslength.estimates.typical import large_enough
+from armslength.results import similarity_text
 from armslength.sketches.sketches import sum_rows, unknown_label
 
 
@@ -29,14 +41,14 @@ from armslength.sketches.sketches import sum_rows, unknown_label
     epilog="""\b
 Examples:
   armslength explain study/ north harbor                     harbor against north
-  armslength explain study/ north                            north against the rest
+  armslength explain study/ north                            north against the typical party
   armslength explain a.parquet b.parquet north harbor --items codes.txt
   armslength explain study/ --with north --with hill --against harbor --against bay      two groups
 
-"more": in the second, more of every 100 people were counted with an item of this group than in the first. With probability
---level all intervals hold together, so no "more" or "fewer" is wrong about what was counted. Of each person at most
-margin_contribution item groups count: where people have more of them on one side, its shares come out too small, which can turn
-"more" into "fewer". The last lines warn of it. Differences that chance explains do not count, unless --counted asks about the people counted.
+"more": in the second, more of every 100 people have an item of this group than in the first. With probability --level all intervals
+hold together, so that no "more" or "fewer" is wrong. People with more item groups than margin_contribution count in part in each: the
+last lines say by how much shares can be too small, and the intervals allow for it. Differences that chance explains do not count, unless
+--counted asks about the people counted. The typical party is the average of the others, none weighing more than the median party.
 """
 )
 @click.argument("words", nargs=-1, required=True, metavar="FILE... [A [B]]")
@@ -62,9 +74,9 @@ def explain(
     level: float,
     output_format: str,
 ) -> None:
-    """Say in what two parties differ: which item groups more or fewer people have an item of.
+    """Show what sets two parties apart: the item groups of which more or fewer people have an item.
 
-    Name one party to compare it with the rest, two to compare the second with the first, or groups of parties by --with and
+    Name one party to compare it with the typical party, two to compare the second with the first, or groups of parties by --with and
     --against. It needs releases with margins (`armslength protocol new --margins`), and costs no privacy.
     """
     files, parties = _files_and_labels(words)
@@ -84,28 +96,57 @@ def explain(
         raise click.UsageError("--format csv is one table; leave out --items, or use --format json")
     by, can_ask = best_question(al.concat([a, b]))
     likeness = None
-    if by == "shape":
+    if second and by == "shape":
         cosine = al.shape_cosines(a, b, beyond_chance=can_ask and not counted)
         likeness = cosine.to_arrow(level).select(["value", "lower", "upper"]).to_pylist()[0]
     answers: dict[str, al.Explanation | al.ItemDifferences] = {}
-    if has_groups:
+    if has_groups and second:
         answers["item_groups"] = al.explain(a, b, beyond_chance=not counted, level=level)
+    elif has_groups:
+        answers["item_groups"] = _against_typical(*sides, beyond_chance=not counted, level=level)
     if items is not None:
-        answers["items"] = al.explain_items(a, b, [item.strip() for item in items], level=level, by=by)
+        names_of_items = [item.strip() for item in items]
+        question: dict[str, Any] = {"by": by, "beyond_chance": can_ask and not counted}
+        answers["items"] = al.explain_items(a, b, names_of_items, level=level, **question)
+    _echo(answers, (a, b), likeness, output_format)
+
+
+def _echo(
+    answers: "dict[str, al.Explanation | al.ItemDifferences]",
+    sides: "tuple[al.Sketches, al.Sketches]",
+    likeness: dict[str, float] | None,
+    output_format: str,
+) -> None:
+    """Prints all answers in this format."""
+    a, b = (side.labels[0] for side in sides)
     if output_format == "table":
         if likeness is not None and not math.isnan(likeness["value"]):
-            click.echo(
-                f"The mixes of {a.labels[0]} and {b.labels[0]} are {likeness['value']:.2f} alike "
-                f"({likeness['lower']:.2f} to {likeness['upper']:.2f}); 1 is the same mix.\n"
-            )
+            similar = similarity_text(**likeness)
+            click.echo(f"Similarity of {a} and {b}: {similar}; 1 is the same mix.\n")
         click.echo("\n\n".join(map(str, answers.values())))
         return
     tables = {name: answer.to_arrow().to_pylist() for name, answer in answers.items()}
     if output_format == "csv":
         click.echo(as_csv(next(iter(tables.values()))))
     else:
-        click.echo(as_json({"a": a.labels[0], "b": b.labels[0], "likeness": likeness, **tables}))
+        named = answers.get("item_groups") or answers["items"]
+        click.echo(as_json({"a": named.labels[0], "b": named.labels[1], "likeness": likeness, **tables}))
     echo_notes(*(answer.note for answer in answers.values()))
+
+
+def _against_typical(
+    others: "al.Sketches", rows: "al.Sketches", *, beyond_chance: bool, level: float
+) -> "al.Explanation":
+    """What sets these rows apart from the typical party of the others that are large enough."""
+    together = al.concat([others, rows])
+    by, can_ask = best_question(together)
+    if by == "shape":
+        is_large = large_enough(together, beyond_chance=can_ask)[: len(others)]
+        if is_large.any() and not is_large.all():
+            echo_notes(f"the typical party is without {', '.join(others[~is_large].labels)}: too few people")
+            together = al.concat([others[is_large], rows])
+    members = list(range(len(together) - len(rows), len(together)))
+    return explain_typical(together, members, beyond_chance=beyond_chance, level=level)
 
 
 def _files_and_labels(words: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
@@ -158,32 +199,38 @@ def _joined(labels: list[str]) -> str:
     return " + ".join(labels).encode()[:200].decode(errors="ignore")
 
 
-def echo_against_others(
+def echo_against_typical(
     sketches: "al.Sketches",
     files: Sequence[str],
     groups: Sequence[Sequence[str]],
     level: float,
 ) -> None:
-    """For each group of labels, in what it differs from all others; the level is for all of the groups together."""
-    if not groups:
-        return
+    """For each group of labels, what sets it apart from the typical party; the level is for all of the groups together."""
     rows = sketches[explainable(sketches)]
+    by, beyond_chance = best_question(rows) if len(rows) > 1 else ("size", False)
+    if by == "shape":
+        rows = rows[large_enough(rows, beyond_chance=beyond_chance)]
+    members = [[row for row, label in enumerate(rows.labels) if label in set(group)] for group in groups]
+    shown = [
+        (group, chosen)
+        for group, chosen in zip(groups, members, strict=True)
+        if chosen and len(chosen) < len(rows)
+    ]
+    sides = [side for _, chosen in shown for side in (typical_of(rows, chosen), Side.of(rows, chosen))]
+    pairs = [(2 * number, 2 * number + 1) for number in range(len(shown))]
+    try:
+        answers = explain_sides(sides, pairs, beyond_chance=True, level=level)
+    except al.ArmslengthError:  # some rows have a release in common, or are no sums of releases
+        return
     lines = []
-    for group in groups:
-        members = [label for label in rows.labels if label in set(group)]
-        others = [label for label in rows.labels if label not in set(group)]
-        if not members or not others:
-            continue
-        try:
-            answer = al.explain(rows[others], rows[members], level=1 - (1 - level) / len(groups))
-            reasons = ", ".join(answer.reasons()) or "no difference is sure"
-        except al.NotResolvableError:
-            reasons = "too few people to say"
-        except al.ArmslengthError:  # some rows have a release in common, or are no sums of releases
-            continue
+    for (group, _), answer in zip(shown, answers, strict=True):
+        if isinstance(answer, Explanation):
+            reasons = ", ".join(answer.reasons()) or f"no item group surely differs; {UNEXPLAINED}"
+        else:
+            reasons = answer.split(":")[0]
         if len(group) == 1:
             lines.append(f"{group[0]}: {reasons}: armslength explain {shlex.join((*files, *group))}")
         else:
             lines.append(f"{group[0]} and {len(group) - 1} more: {reasons}")
     if lines:
-        click.echo("\n".join(["", "In what they differ from all others:", *lines]))
+        click.echo("\n".join(["", "What sets them apart from the typical party:", *lines]))

@@ -303,6 +303,18 @@ class ShapeLaw:
         )
         return is_coarse
 
+    def known_from(self, lower: Floats, tail: float) -> Floats:
+        """(11) These lower ends; each at which a total is too coarse is moved down to a D at which none is, or to 0.
+
+        D̂ grows with D, so what excludes a distance excludes all that are smaller: whether shapes differ may be known where the distance is not.
+        """
+        is_coarse = self.is_coarse(lower, tail)
+        if not is_coarse.any():
+            return lower
+        none = np.zeros_like(lower)
+        fine, _ = bisect(lambda d: ~self.is_coarse(d, tail), none, lower, _HALVINGS)
+        return np.where(is_coarse, np.where(self.is_coarse(none, tail), 0.0, fine), lower)
+
     def interval(self, tail: float) -> tuple[Floats, Floats]:
         """(11) Every D that the estimate does not exclude: each end misses with at most this probability.
 

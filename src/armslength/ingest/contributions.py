@@ -213,10 +213,9 @@ class Votes(_Keyed):
 
     def _kept(self, events: Events) -> BoundedEvents:
         """Each person's different items in their one group, at most R + 1."""
-        *arrays, margins, is_sampled = vote_events(
+        groups, items, starts, persons, margins, is_sampled = vote_events(
             *events, self.key, self._groups, VOTE + 1, self._sample, self._has_all
         )
-        groups, items, starts, persons = arrays
         nothing = np.empty(0, dtype=np.uint64)
         return BoundedEvents(
             groups, items, _NO_AMOUNTS, starts, persons, np.empty(0), margins, is_sampled, nothing

@@ -26,6 +26,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _COARSE = 2**16  # units of a vote in the weights of F, whose products must fit 64 bits
 _MOST_BINS = 1 << 25  # 256 MB
 _MOST_PEOPLE = 2**31
+_NONE: NDArray[np.int32] = np.empty(0, dtype=np.int32)
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,11 @@ class SumShape:
     width: int
     margins: int  # columns
     scalars: int  # the total; and Q of votes
+
+    @property
+    def columns(self) -> int:
+        """How many integers of each group are added up: its values, margins and scalars."""
+        return self.width + self.margins + self.scalars
 
     @classmethod
     def of(cls, protocol: Protocol, groups: int) -> "SumShape":
@@ -231,8 +237,10 @@ class VoteSums:
     ) -> "VoteSums":
         """Those of these votes, whose items are added to these columns of a sketch of so many numbers."""
         is_sampled = events.is_sampled if has_norm else np.zeros(len(events.is_sampled), dtype=np.bool_)
-        people, squares, *bins = vote_sums(events.starts, events.groups, columns, is_sampled, width)
-        return cls(people, squares, Bins(*bins))
+        people, squares, groups, starts, bins, values = vote_sums(
+            events.starts, events.groups, columns, is_sampled, width
+        )
+        return cls(people, squares, Bins(groups, starts, bins, values))
 
 
 @kernel
@@ -317,7 +325,11 @@ def add_squares(
 
 @kernel
 def squared_norm_parts(matrix: Int64s) -> Words:
-    """Σ M², of a symmetric matrix by its upper triangle, as sums of products of halves of 32 bits, each in two words."""
+    """Σ M², of a symmetric matrix by its upper triangle, as sums of products of halves of 32 bits, each in two words.
+
+    Guarantee: no sum wraps. For |M| < 2^63 each product is below 2^64, so each of its halves is below 2^32; at most k² ≤ 2^24 of them are
+    added, those above the diagonal twice, which stays below 2^56.
+    """
     parts, low = np.zeros(6, dtype=np.uint64), np.uint64(2**32 - 1)
     for row in range(len(matrix)):
         for column in range(row, len(matrix)):
@@ -341,6 +353,31 @@ def norm_of(matrix: NDArray[np.int64], sparsity: int) -> int:
     return math.isqrt(squared) // (sparsity * (_COARSE**2 // VOTE))
 
 
+class Squares:
+    """M = Σ v·vᵀ over people of one group, v being a person's bins; exact, because each of its numbers is at most 2^32 for a person.
+
+    Args:
+        width: Of the sketch.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._matrix = np.zeros((width, width), dtype=np.int64)
+        self._people = 0
+
+    def add(self, bins: Bins, people: NDArray[np.int64]) -> None:
+        """Adds some of these people."""
+        self._people += len(people)
+        if self._people >= _MOST_PEOPLE:  # more of them do not fit 64 bits
+            raise InputError(
+                "a group must have fewer than 2^31 sampled people, got more; plan for more people"
+            )
+        add_squares(people, bins.starts, bins.bins, bins.values, self._matrix)
+
+    def norm(self, sparsity: int) -> int:
+        """F in grid units; `sparsity` is how many entries a column of the public matrix has."""
+        return norm_of(self._matrix, sparsity)
+
+
 class Norms:
     """F of each group, from the bins of people: kept as they come, and as a matrix for a group where that is smaller.
 
@@ -353,8 +390,7 @@ class Norms:
         self._width, self._sparsity = width, sparsity
         self._waiting: list[Bins] = []
         self._entries, self._limit = 0, _MOST_BINS
-        self._matrices: dict[int, NDArray[np.int64]] = {}
-        self._people: dict[int, int] = {}
+        self._squares: dict[int, Squares] = {}
 
     def add(self, bins: Bins) -> None:
         """Adds people."""
@@ -366,62 +402,57 @@ class Norms:
     def norms(self, groups: int) -> NDArray[np.int64]:
         """F of each of so many groups, in grid units; this uses up the bins."""
         result = np.zeros(groups, dtype=np.int64)
-        matrix = np.empty((0, 0), dtype=np.int64)
-        bins, order, ends = self._by_group()
-        for group in np.union1d(bins.groups, np.array(list(self._matrices), dtype=np.int32)).tolist():
-            if group in self._matrices:
-                matrix = self._matrices.pop(group)
-            elif matrix.size:
-                matrix[:] = 0
-            else:
-                matrix = np.zeros((self._width, self._width), dtype=np.int64)
-            self._add(
-                group,
-                order[ends[group] : ends[group + 1]] if group + 1 < len(ends) else order[:0],
-                bins,
-                matrix,
-            )
-            result[group] = norm_of(matrix, self._sparsity)
+        bins = joined_bins(self._waiting)
+        self._waiting = []
+        people_of = people_by_group(bins)
+        for group in sorted(people_of.keys() | self._squares.keys()):
+            squares = self._squares.pop(group, None) or Squares(self._width)
+            if group in people_of:
+                squares.add(bins, people_of[group])
+            result[group] = squares.norm(self._sparsity)
         return result
 
     def _shrink(self) -> None:
         """Turns bins into matrices, for groups whose bins take more memory."""
-        bins, order, ends = self._by_group()
+        bins = joined_bins(self._waiting)
         sizes = np.diff(bins.starts)
         kept = np.ones(len(sizes), dtype=np.bool_)
-        for group in np.unique(bins.groups).tolist():
-            people = order[ends[group] : ends[group + 1]]
-            if group in self._matrices or sizes[people].sum() > self._width**2:
-                matrix = self._matrices.setdefault(
-                    group, np.zeros((self._width, self._width), dtype=np.int64)
-                )
-                self._add(group, people, bins, matrix)
+        for group, people in people_by_group(bins).items():
+            if group in self._squares or sizes[people].sum() > self._width**2:
+                self._squares.setdefault(group, Squares(self._width)).add(bins, people)
                 kept[people] = False
-        entries = np.repeat(kept, sizes)
-        starts = np.concatenate([[0], np.cumsum(sizes[kept])])
-        self._waiting = [Bins(bins.groups[kept], starts, bins.bins[entries], bins.values[entries])]
-        self._entries = int(starts[-1])
+        self._waiting = [chosen_bins(bins, np.flatnonzero(kept))]
+        self._entries = len(self._waiting[0].bins)
         self._limit = max(_MOST_BINS, 2 * self._entries)
 
-    def _add(self, group: int, people: NDArray[np.int64], bins: Bins, matrix: NDArray[np.int64]) -> None:
-        self._people[group] = self._people.get(group, 0) + len(people)
-        if self._people[group] * self._sparsity >= _MOST_PEOPLE:  # more of them do not fit 64 bits
-            raise InputError(
-                "a group must have fewer than 2^31 sampled people, got more; plan for more people"
-            )
-        add_squares(people, bins.starts, bins.bins, bins.values, matrix)
 
-    def _by_group(self) -> tuple[Bins, NDArray[np.int64], NDArray[np.int64]]:
-        """All bins together, the people in the order of their groups, and where each group begins among these."""
-        parts, self._waiting = self._waiting, []
-        empty = np.empty(0, dtype=np.int32)
-        groups = np.concatenate([empty, *(part.groups for part in parts)])
-        bins = np.concatenate([empty, *(part.bins for part in parts)])
-        values = np.concatenate([empty, *(part.values for part in parts)])
-        sizes = np.concatenate([np.empty(0, dtype=np.int64), *(np.diff(part.starts) for part in parts)])
-        order = np.argsort(groups, kind="stable")
-        ends = np.searchsorted(groups[order], np.arange(int(groups.max(initial=-1)) + 2))
-        return Bins(groups, np.concatenate([[0], np.cumsum(sizes)]), bins, values), order, ends
+def joined_bins(parts: Sequence[Bins]) -> Bins:
+    """The bins of all people of all parts."""
+    parts = [Bins(_NONE, np.zeros(1, dtype=np.int64), _NONE, _NONE), *parts]
+    groups, bins, values = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("groups", "bins", "values")
+    )
+    sizes = np.concatenate([np.diff(part.starts) for part in parts])
+    return Bins(groups, starts_of(sizes), bins, values)
+
+
+def chosen_bins(bins: Bins, people: NDArray[np.int64]) -> Bins:
+    """The bins of these people, in this order."""
+    starts = starts_of(np.diff(bins.starts)[people])
+    entries = np.repeat(bins.starts[people] - starts[:-1], np.diff(starts)) + np.arange(starts[-1])
+    return Bins(bins.groups[people], starts, bins.bins[entries], bins.values[entries])
+
+
+def people_by_group(bins: Bins) -> dict[int, NDArray[np.int64]]:
+    """The people of each group that has any, by the number of the group."""
+    order = np.argsort(bins.groups, kind="stable")
+    groups, firsts = np.unique(bins.groups[order], return_index=True)
+    return dict(zip(groups.tolist(), np.split(order, firsts[1:]), strict=True)) if len(groups) else {}
+
+
+def starts_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each of some parts begins, one after the other, and the sum of their sizes."""
+    return np.concatenate([[0], np.cumsum(sizes)])
 
 
 def partial_sums_of(
@@ -468,8 +499,8 @@ def _add_chosen(
     """Adds amounts to rows of the target, which has the groups from `first` on; those of other groups are left out."""
     positions = np.searchsorted(groups, rows) - first
     inside = (positions >= 0) & (positions < len(target))
-    index = tuple(column[inside] for column in columns)
-    np.add.at(target, (positions[inside], *index), amounts[inside])
+    index = (positions[inside], *(column[inside] for column in columns))
+    np.add.at(target, index, amounts[inside])  # type: ignore[arg-type]  # an index of several axes
 
 
 class GroupSums:
@@ -483,12 +514,12 @@ class GroupSums:
         self._margins = np.zeros((shape.groups, shape.margins), dtype=np.int64)
         self._scalars = np.zeros((shape.scalars, shape.groups), dtype=np.int64)
         entries = protocol.transform.column_entries or 1
-        self.norms = Norms(shape.width, entries) if protocol.releases_norm else None
+        self._norms = Norms(shape.width, entries) if protocol.releases_norm else None
 
     def add(self, events: BoundedEvents) -> None:
         """Adds events."""
-        if self.norms is not None and events.votes is not None:
-            self.norms.add(events.votes.bins)
+        if self._norms is not None and events.votes is not None:
+            self._norms.add(events.votes.bins)
         if events.columns is not None:
             add_events(events.groups, events.columns, events.amounts, self._values, self._scalars[0])
             if events.votes is not None:
@@ -513,16 +544,16 @@ class GroupSums:
                 ]
             start += array.shape[1]
 
-    def sums(self) -> Sums:
-        """All sums, ready for their noise."""
+    def sums(self, norms: NDArray[np.int64] | None = None) -> Sums:
+        """All sums, ready for their noise; with F of each group, where it was taken elsewhere."""
         values, protocol, spread = self._values, self._protocol, None
         if self._shape.counts_only:
             values = protocol.transform.apply(values, threads=self._threads)
         totals = self._scalars[0] if protocol.total_share else None
         if protocol.votes and protocol.total_share:
             columns = [self._scalars[1]]
-            if self.norms is not None:
-                columns.append(self.norms.norms(self._shape.groups))
+            if self._norms is not None:
+                columns.append(self._norms.norms(self._shape.groups) if norms is None else norms)
             spread = np.column_stack(columns)
         margins = self._margins if protocol.margins is not None else None
         return Sums(values, totals, "events", margins=margins, spread=spread)

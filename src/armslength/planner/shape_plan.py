@@ -206,6 +206,10 @@ class ShapePlan(AnyPlan):
         """Two typical parties whose profiles have a smaller cosine are told apart in nine of ten cases; None if none are."""
         return self.recommended.seen
 
+    def power(self, similarity: float) -> float:
+        """How often two typical parties whose profiles are so similar are told apart."""
+        return self.recommended.pair.power(number("similarity", similarity, above=-1.0, at_most=1.0))
+
     @cached_attribute
     def seen_of_smallest(self) -> float | None:
         """The same of the smallest party and a typical one."""

@@ -22,8 +22,8 @@ OFTEN = 0.9  # a difference is seen if nine of ten such pairs are told apart
 _NODES = np.concatenate(
     [[0.0], np.geomspace(1e-7, 1.0, 400)]
 )  # squared distances, in those of mixes without a common item
-_HALF_ALIKE = int(np.searchsorted(_NODES, 0.5))  # so different profiles are rare
-_EVERY = 15
+_RAREST = 1e-6
+_HALVINGS = 20
 _NO_NOISE = VarianceCurve(0.0, 0.0, 0.0)
 _NINE_OF_TEN = 1.2816  # standard deviations
 ITEMS_PER_PERSON = 5.0
@@ -140,20 +140,33 @@ class TypicalPair:
 
     def seen_from(self) -> float | None:
         """The largest cosine of two mixes that are told apart in nine of ten cases; None if there is none."""
-        if self.votes is not None and min(self.people) < self.votes.fewest(self.tail):
-            return None
         law = self.law(1.0)
-        squared = 2 * self.mix.concentration * _NODES[None, :]
-        needed = law.limits(np.zeros((1, 1)), self.tail)[1][0, 0]
+        if self._has_few_people(law):
+            return None
+        squared = self._squared(1 - _NODES)
         lowest = self.true_law(law, squared).limits(squared, 1 - OFTEN)[0]
-        spare = lowest[0] - needed
+        spare = lowest[0] - self._needed(law)
         if not spare[-1] > 0:
             return None
         last = int(np.flatnonzero(spare <= 0)[-1])
-        if self._is_coarse(law, lowest[:, last + 1 : _HALF_ALIKE : _EVERY]):
-            return None
         share = -spare[last] / (spare[last + 1] - spare[last])
         return float(1 - _NODES[last] - share * (_NODES[last + 1] - _NODES[last]))
+
+    def power(self, cosine: float) -> float:
+        """How often two mixes of this cosine are told apart."""
+        law = self.law(1.0)
+        if self._has_few_people(law):
+            return 0.0
+        needed, squared = self._needed(law), self._squared(np.array([cosine]))
+        true = self.true_law(law, squared)
+        is_likely = needed <= squared[0, 0]
+        rare, common = _RAREST, 0.5  # how often estimates are on the other side of what is needed
+        for _ in range(_HALVINGS):
+            tail = (rare + common) / 2
+            below, above = (float(end[0, 0]) for end in true.limits(squared, tail))
+            is_rarer = below > needed if is_likely else above < needed
+            rare, common = (rare, tail) if is_rarer else (tail, common)
+        return 1 - rare if is_likely else rare
 
     def likeness(self, cosine: float) -> tuple[float, float]:
         """The interval of the cosine that such a pair typically gets."""
@@ -194,18 +207,28 @@ class TypicalPair:
         linear = squared * each * sum(1 / people for people in self.people)
         return replace(law, rows=rows, columns=columns, linear=linear, curve=curve)
 
-    def _is_coarse(self, law: ShapeLaw, values: Floats) -> bool:
-        """Whether the number of people, low as it is in one of ten cases, is too coarse for intervals of such estimates."""
+    def _squared(self, cosines: Floats) -> Floats:
+        """Squared distances of two mixes of one length."""
+        squared: Floats = 2 * self.mix.concentration * (1 - cosines[None, :])
+        return squared
+
+    def _needed(self, law: ShapeLaw) -> float:
+        """The estimate from which on two mixes are told apart."""
+        return float(law.limits(np.zeros((1, 1)), self.tail)[1][0, 0])
+
+    def _has_few_people(self, law: ShapeLaw) -> bool:
+        """Whether nothing is said in more than one of ten cases: the number of people may be 0, or is too coarse."""
         if self.votes is None:
             return False
+        if min(self.people) < self.votes.fewest(self.tail):
+            return True
         deviation = _NINE_OF_TEN * math.sqrt(self.votes.people_variance)
         rows, columns = (
             replace(side, total_error=side.total_error / max(1 - deviation / people, 0.1) ** 2)
             for side, people in zip((law.rows, law.columns), self.people, strict=True)
         )
-        law = replace(law, rows=rows, columns=columns)
-        ends = np.concatenate([np.zeros((1, 1)), law.lower_ends(values, self.tail)], axis=1)
-        return bool(law.is_coarse(ends, self.tail).any())
+        low = replace(law, rows=rows, columns=columns)
+        return bool(low.is_coarse(np.zeros((1, 1)), self.tail).any())
 
     @property
     def _collisions(self) -> float:
@@ -256,6 +279,9 @@ class TypicalPair:
             two = self._squared_covariance + 2 * mix.concentration * along + mix.concentration**2
             products = np.minimum(total, np.sqrt(total**2 * two + total * mix.length**2 / sample))
         of_products = noise / sample**2 if is_known else 0.0
+        if votes is not None and is_known:
+            reach = votes.spread_law.scale / VOTE / sample
+            products = products + reach * np.exp(-products / reach)  # E|F̂|, as the law squares it
         one = np.ones(1)
         return Spread(total, total * mix.length, products, noise * one, of_products * one, sample * one)
 

@@ -65,14 +65,14 @@ def noised(protocol: Protocol, sums: Sums, threads: int | None = None) -> Sums:
         raise TypeError(
             "totals, spread and margins must be added up where the protocol has them, and nowhere else"
         )
-    if totals is not None and spread is not None:
-        totals = totals - spread[:, 0]
     if totals is not None and protocol.total_law is not None:
-        add_noise(totals, protocol.total_law)
-    if spread is not None and protocol.spread_law is not None:
-        spread = np.ascontiguousarray(spread)
-        add_noise(spread, protocol.spread_law)
-        totals = totals + spread[:, 0]
+        if spread is not None and protocol.spread_law is not None:
+            totals, spread = totals - spread[:, 0], np.ascontiguousarray(spread)
+            add_noise(totals, protocol.total_law)
+            add_noise(spread, protocol.spread_law)
+            totals += spread[:, 0]
+        else:
+            add_noise(totals, protocol.total_law)
     if margins is not None and protocol.margin_law is not None:
         add_noise(margins, protocol.margin_law)
     return Sums(values, totals, sums.source, margins=margins, spread=spread)

@@ -163,7 +163,7 @@ def tree_svg(findings: Findings) -> str:
         f'<div class="tree{"" if is_labeled else " bare"}" id="tree">'
         f'<svg class="axis axis-row" height="22" aria-hidden="true">{axis}</svg>{"<span></span>" if is_labeled else ""}'
         f'<svg class="branches" height="{row * count:.0f}" role="img" aria-label="Tree of {count} parties; '
-        f'merges that are not supported are dashed"><g class="axis">{grid}</g>{_branches(tree, findings.style, row, top)}</svg>'
+        f'where parties differ, it is dashed"><g class="axis">{grid}</g>{_branches(tree, findings.style, row, top)}</svg>'
         f"{parties if is_labeled else ''}</div>"
     )
 
@@ -185,13 +185,13 @@ def _branches(tree: Clusters, style: NumberStyle, row: float, top: float) -> str
             f'<line x1="{x}" x2="{_across(heights[part], top)}" y1="{middles[part]:.1f}" y2="{middles[part]:.1f}"/>'
             for part in parts
         )
-        is_sure = bool(tree.supported[merge])
+        is_group = merge < tree.merges
         title = (
             f"{plural(int(size), 'party', 'parties')} joined at {style.text(height)}: "
-            f"{'supported' if is_sure else 'not supported'}"
+            f"{'no two are found to differ' if is_group else 'some differ'}"
         )
         merges.append(
-            f'<g class="branch{"" if is_sure else " unsure"}" data-merge="{title}">{lines}'
+            f'<g class="branch{"" if is_group else " unsure"}" data-merge="{title}">{lines}'
             f'<line x1="{x}" x2="{x}" y1="{ends[0]:.1f}" y2="{ends[1]:.1f}"/><title>{title}</title></g>'
         )
     marks = "".join(

@@ -1,7 +1,6 @@
 """All numbers of a report, computed once before anything is drawn."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,16 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength.answers.cluster import Clusters, cluster_estimate
-from armslength.answers.explain import DOUBTFUL, NEARLY_ALL, Explanation, explain_pairs, explainable
-from armslength.answers.outliers import Outliers, estimate_outliers
-from armslength.answers.pairs import best_question, pair_estimator
+from armslength.answers.explain import (
+    Explanation,
+    Side,
+    can_be_said,
+    explain_sides,
+    explainable,
+    typical_of,
+    undercounts,
+)
+from armslength.answers.outliers import Outliers, outliers_of
+from armslength.answers.pairs import best_question, pair_estimator, with_shapes
 from armslength.answers.plane import Plane, plane_of
 from armslength.errors import ParameterError
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Level
 from armslength.estimates.prevalence import Prevalence
 from armslength.estimates.shapes import ALIKE, Shape, shape_cosines
-from armslength.estimates.totals import has_sure_total
 from armslength.reporting.markup import NumberStyle
 from armslength.sketches.sketches import Sketches, concat, sum_rows
 
@@ -28,12 +34,13 @@ NO_MARGINS = "no margins"
 MOST_PAIRS_LISTED, MOST_GROUPS, MOST_OUTLIERS = 3, 8, 5
 
 _MOST_NUMBERS = 600_000  # that the page holds for choices: 3 MB
-_MOST_ALONE = 100  # parties that can be compared with all others: each takes a while
+_MOST_ALONE = 100  # parties that can be compared with the typical party: each takes a while
 
 Matrix = NDArray[np.float64]
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 Rows = tuple[int, ...]
 Comparison = tuple[Rows, Rows]  # rows of the first side, rows of the second
+TYPICAL: Rows = ()  # as the first side: the typical party of all rows but those of the second
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,10 +51,11 @@ class Reasons:
         sketches: All rows of the page.
         known: Those whose margins count the same as most; the others are left out of all sides.
         groups: The rows of each group.
-        sides: (value, lower, upper) of every item group's prevalence in each party, then in each group: (n + g) x 3 x M. Up to 100 parties
-            there are three of these: among parties and among groups; the same sides against all others; and all others of each side.
-            NaN where people are too few, or there are no margins. None where these are too many numbers for a page.
-        explanations: The differences between some sides; None where people are too few.
+            sides: (value, lower, upper) of every item group's prevalence in each party, then in each group: (n + g) x 3 x M. Up to 100 parties
+            there are three of these: among parties and among groups; the same sides against their typical parties; and these.
+            NaN where nothing can be said, or there are no margins. None where these are too many numbers for a page.
+        missing: The share of people that may be missing in each value, for each of these sides.
+        explanations: The differences between some sides; a text where nothing can be said.
         beyond_chance: Whether they are about the populations behind the rows.
         choices: For how many comparisons the intervals hold together.
     """
@@ -56,7 +64,8 @@ class Reasons:
     known: frozenset[int]
     groups: tuple[Rows, ...]
     sides: Matrix | None
-    explanations: dict[Comparison, Explanation | None]
+    missing: Matrix | None
+    explanations: dict[Comparison, Explanation | str]
     beyond_chance: bool
     choices: int
 
@@ -65,32 +74,16 @@ class Reasons:
         """The item groups."""
         return self.sketches.rows(sorted(self.known)).margin_names
 
-    def others(self, rows: Rows) -> Rows:
-        """All rows but these."""
-        return _others(rows, len(self.sketches))
-
     @property
-    def has_alone(self) -> bool:
-        """Whether a party or a group can be compared with all others."""
+    def has_typical(self) -> bool:
+        """Whether a party or a group can be compared with the typical party."""
         return self.sides is not None and len(self.sides) > 1
 
-    def near_limit(self) -> tuple[int, Rows]:
-        """How many item groups of each person count, and the rows in which many people reach that; the margins themselves tell it."""
+    def undercounts(self) -> tuple[int, dict[int, float]]:
+        """How many item groups of a person count in full, and the share of people that may be missing, for the rows where it is worth a note."""
         numbers = sorted(self.known)
-        rows = self.sketches.rows(numbers)
-        protocol = rows.noises.terms(0)[0][0]
-        bound, margins = protocol.margin_contribution, protocol.margins
-        if rows.margins is None or margins is None or bound is None:
-            return 0, ()
-        if margins.rule == "record" and bound >= len(margins.columns):
-            return bound, ()  # everybody has one value in each column, and all count
-        counted, people = rows.margins[:, :-1].sum(axis=1), rows.margins[:, -1]
-        near = np.flatnonzero((people > 0) & (counted > NEARLY_ALL * bound * people))
-        return bound, tuple(numbers[row] for row in near.tolist())
-
-
-def _others(rows: Rows, count: int) -> Rows:
-    return tuple(row for row in range(count) if row not in set(rows))
+        bound, shares = undercounts(self.sketches.rows(numbers))
+        return bound, {number: share for number, share in zip(numbers, shares, strict=True) if share}
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,11 +100,11 @@ class Findings:
     joint_interval: tuple[Matrix, Matrix]  # ends that all hold together, for statements that compare pairs
     clusters: Clusters | None  # None for one party
     plane: Plane | None  # None for one party
-    outliers: Outliers | None  # None for fewer than three parties
+    outliers: Outliers | None  # None for fewer than three parties, or rows that have a release in common
     in_clear: tuple[bool, ...]  # for each party, whether it holds data without noise
     beyond_chance: bool = False  # whether it is about the populations behind the rows
     likeness: tuple[Matrix, ...] | None = None  # the cosines of the mixes, and their ends; None by size
-    left_out: tuple[str, ...] = ()  # parties whose totals may be 0: they have no mix
+    left_out: tuple[str, ...] = ()  # parties with too few people to say anything about their mix
     remedy: "Remedy | None" = None  # of pairs that are neither told apart nor alike; None by size
     sketches: Sketches | None = None  # of these parties; None explains nothing
     explains_populations: bool = True  # whether the reasons are about the populations behind the rows
@@ -145,22 +138,17 @@ class Findings:
 
     @cached_property
     def groups(self) -> tuple[Rows, ...]:
-        """The rows of the largest supported groups."""
-        if self.clusters is None:
+        """The rows of each group of two or more, the largest first; none if all parties are one."""
+        if self.clusters is None or not self.clusters.differ.any():
             return ()
-        numbers, groups = self.clusters.flat(), dict[int, list[int]]()
-        for row in np.flatnonzero(self.clusters.in_supported).tolist():
-            groups.setdefault(int(numbers[row]), []).append(row)
-        return tuple(map(tuple, groups.values()))
+        return tuple(tuple(rows) for rows in self.clusters.group_rows() if len(rows) > 1)
 
     @cached_property
     def outlier_rows(self) -> list[int]:
-        """The parties that are surely unlike the rest, the farthest first."""
+        """The parties that are surely unlike the others, the farthest first."""
         if self.outliers is None:
             return []
-        rows = np.flatnonzero(self.outliers.is_outlier)
-        order: list[int] = rows[np.argsort(-self.outliers.score[rows], kind="stable")].tolist()
-        return order
+        return [row for row in self.outliers.ranking.tolist() if self.outliers.is_outlier[row]]
 
     @property
     def main_comparison(self) -> Comparison:
@@ -171,8 +159,8 @@ class Findings:
         return (i,), (j,)
 
     @property
-    def all_others(self) -> int:
-        """The number of all others in the same lists."""
+    def typical_number(self) -> int:
+        """The number of the typical party in the same lists."""
         return len(self.labels) + len(self.groups[:MOST_GROUPS])
 
     def side_number(self, rows: Rows) -> int:
@@ -288,18 +276,16 @@ def findings_of(
     if beyond_chance is None:
         beyond_chance = by == "shape" and best_beyond_chance
     left_out: tuple[str, ...] = ()
-    if by == "shape" and sketches.totals is not None:
-        is_sure = has_sure_total(sketches)
-        left_out = sketches[~is_sure].labels
-        sketches = sketches[is_sure]
-        if not len(sketches):
-            raise ParameterError("totals must surely be above 0 to compare shapes, got none; report by size")
-    count = len(sketches)
+    if count > 1:
+        rows, _ = with_shapes(sketches, by, 2, beyond_chance=beyond_chance)
+        left_out = tuple((Counter(sketches.labels) - Counter(rows.labels)).elements())
+        sketches, count = rows, len(rows)
     estimate = pair_estimator(by, beyond_chance=beyond_chance)(sketches, None)
     if not np.isfinite(estimate.value).all():
         raise ParameterError("estimates must be finite to report, got infinity or NaN")
     joint = estimate.interval(level, simultaneous=True)
     lower, upper = joint if simultaneous else estimate.interval(level)
+    has_typical = count > 2 and (by == "size" or not sketches.noises.has_shared)
     likeness = remedy = None
     question: dict[str, Any] = {"level": level, "by": by, "beyond_chance": beyond_chance}
     if by == "shape":
@@ -316,9 +302,9 @@ def findings_of(
         lower=np.sqrt(lower),
         upper=np.sqrt(upper),
         joint_interval=(np.sqrt(joint[0]), np.sqrt(joint[1])),
-        clusters=cluster_estimate(sketches, estimate, **question) if count > 1 else None,
+        clusters=cluster_estimate(estimate, joint[0] > 0, **question) if count > 1 else None,
         plane=plane_of(estimate.value, sketches, level, by) if count > 1 else None,
-        outliers=estimate_outliers(estimate, joint, **question) if count > 2 else None,
+        outliers=outliers_of(sketches, **question) if has_typical else None,
         in_clear=estimate.in_clear[0],
         sketches=sketches,
         explains_populations=explains_populations,
@@ -330,7 +316,7 @@ def _reasons(findings: Findings, sketches: Sketches) -> Reasons | str:
     """The reasons of what the findings speak of, or why there are none. The choice of groups is taken as given.
 
     Guarantee: with probability at least the level all intervals hold together: half of the error is for all pairs of parties, half for
-    all pairs of groups, each group against the rest, and each party against the rest. Not simultaneous: those of each pair.
+    all pairs of groups, and each group and each party against the typical party. Not simultaneous: those of each pair.
     """
     known = frozenset(np.flatnonzero(explainable(sketches)).tolist())
     if len(known) < 2:
@@ -349,47 +335,70 @@ def _reasons(findings: Findings, sketches: Sketches) -> Reasons | str:
     pairs = [(0, 1)] if count == 2 else findings.surest_pairs(MOST_PAIRS_LISTED, is_closest=False)
     misses: dict[Comparison, float] = {
         **{(parties[i], parties[j]): of_pair for i, j in pairs},
-        **{(_others(rows, count), rows): of_group for rows in (*groups, *outliers)},
+        **{(TYPICAL, rows): of_group for rows in (*groups, *outliers)},
     }
-
-    def with_margins(rows: Rows) -> Rows:
-        return tuple(row for row in rows if row in known)
-
-    def limits(rows: Rows, miss: float) -> Matrix:
-        return _limits(sketches, with_margins(rows), names, miss, beyond_chance=beyond_chance)
-
-    names = sketches.rows(sorted(known)).margin_names
+    sides = _Sides(sketches, known, beyond_chance=beyond_chance)
+    has_typical = 2 < count <= _MOST_ALONE
+    blocks: list[list[tuple[Matrix, float]]] = []
     try:
-        explanations = {
-            comparison: explain_pairs(sketches, [pair], beyond_chance=beyond_chance, level=1 - miss)[0]
-            for comparison, miss in misses.items()
-            if all(pair := (with_margins(comparison[0]), with_margins(comparison[1])))
-        }
-        sides = None
-        has_alone = 2 < count <= _MOST_ALONE
-        if (9 if has_alone else 3) * len((*parties, *groups)) * len(names) <= _MOST_NUMBERS:
-            of_groups = [limits(rows, of_group) for rows in groups]
-            blocks = [[limits(rows, of_pair) for rows in parties] + of_groups]
-            if has_alone:
-                blocks.append([limits(rows, of_group) for rows in parties] + of_groups)
-                blocks.append([limits(_others(rows, count), of_group) for rows in (*parties, *groups)])
-            sides = np.array(blocks)
+        explanations = {pair: sides.explained(*pair, miss) for pair, miss in misses.items()}
+        if (9 if has_typical else 3) * (count + len(groups)) * len(sides.names) <= _MOST_NUMBERS:
+            of_groups = [sides.limits(rows, of_group) for rows in groups]
+            blocks.append([sides.limits(rows, of_pair) for rows in parties] + of_groups)
+            if has_typical:
+                blocks.append([sides.limits(rows, of_group) for rows in parties] + of_groups)
+                typical = [sides.limits(rows, of_group, typical=True) for rows in (*parties, *groups)]
+                blocks.append(typical)
     except ParameterError as problem:
         return str(problem)
-    together = sum(choices) if findings.simultaneous and count > 2 else 1
-    return Reasons(sketches, known, groups, sides, explanations, beyond_chance, together)
+    return Reasons(
+        sketches=sketches,
+        known=known,
+        groups=groups,
+        sides=np.array([[of for of, _ in block] for block in blocks]) if blocks else None,
+        missing=np.array([[share for _, share in block] for block in blocks]) if blocks else None,
+        explanations={pair: answer for pair, answer in explanations.items() if answer is not None},
+        beyond_chance=beyond_chance,
+        choices=sum(choices) if findings.simultaneous and count > 2 else 1,
+    )
 
 
-def _limits(
-    sketches: Sketches, rows: Rows, names: Sequence[str], miss: float, *, beyond_chance: bool
-) -> Matrix:
-    """(value, lower, upper) of every item group of a side; NaN where people are too few."""
-    if rows:
-        people = Prevalence.of(sketches.rows(rows), beyond_chance=beyond_chance)
-        tail = miss / 2 / len(names)
-        if people.has_people(min(tail, DOUBTFUL)):
-            return np.array(people.limits(tail))
-    return np.full((3, len(names)), np.nan)
+class _Sides:
+    """The rows whose margins count the same, by the numbers that they have on the page."""
+
+    def __init__(self, sketches: Sketches, known: frozenset[int], *, beyond_chance: bool) -> None:
+        numbers = sorted(known)
+        self.rows = sketches.rows(numbers)
+        self.names = self.rows.margin_names
+        self.places = {number: place for place, number in enumerate(numbers)}
+        self.beyond_chance = beyond_chance
+
+    def side(self, rows: Rows, *, typical: bool = False) -> Side | None:
+        """These rows, or the typical party of the others; None if there are none."""
+        members = [self.places[row] for row in rows if row in self.places]
+        if not members or (typical and len(members) == len(self.rows)):
+            return None
+        return typical_of(self.rows, members) if typical else Side.of(self.rows, members)
+
+    def explained(self, first: Rows, second: Rows, miss: float) -> Explanation | str | None:
+        """What sets the second side apart, from the typical party if there is no first; all intervals miss with this probability."""
+        pair = self.side(first or second, typical=not first), self.side(second)
+        if pair[0] is None or pair[1] is None:
+            return None
+        sides = [pair[0], pair[1]]
+        return explain_sides(sides, [(0, 1)], beyond_chance=self.beyond_chance, level=1 - miss)[0]
+
+    def limits(self, rows: Rows, miss: float, *, typical: bool = False) -> tuple[Matrix, float]:
+        """(value, lower, upper) of every item group of a side, and the share of people that may be missing; NaN where nothing can be said."""
+        side = self.side(rows, typical=typical)
+        if side is not None:
+            people = Prevalence.of(side.rows, beyond_chance=self.beyond_chance, weights=side.weights)
+            tail = miss / 2 / len(self.names)
+            if can_be_said(people, tail):
+                limits = people.limits(tail)
+                share = people.undercount / people.people
+                return np.array([limits.least, limits.lower, limits.upper]), share
+        return np.full((3, len(self.names)), np.nan), np.nan
 
 
 def _remedy(estimate: Estimate, open_pairs: NDArray[np.bool_], level: float) -> Remedy | None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from armslength.answers.explain import UNEXPLAINED
 from armslength.checks import short_repr
 from armslength.errors import ParameterError, plural
 from armslength.files import atomic_write
@@ -49,7 +50,7 @@ def report(
         title: The heading; None makes one.
         level: The confidence of the intervals, such as 0.95.
         simultaneous: Whether all intervals hold together (Bonferroni), or each by itself. Statements that compare pairs (which
-            party is nearest, which merges are supported) always use intervals that hold together.
+            party is nearest, who belongs to a group) always use intervals that hold together.
         by: "size" for rows as they are, "shape" for rows divided by their totals; None: by shape where totals were released.
         beyond_chance: Whether to ask about the populations behind the rows; None: yes, where people were counted in event tables.
         banner: A line of text on top of every screen, such as that it is a rehearsal.
@@ -125,15 +126,17 @@ def script_numbers(findings: Findings) -> str:
 def _margins(findings: Findings) -> dict[str, Any] | None:
     """The prevalences of all parties and groups that can be compared; None where there are none."""
     reasons = findings.reasons
-    if not isinstance(reasons, Reasons) or reasons.sides is None:
+    if not isinstance(reasons, Reasons) or reasons.sides is None or reasons.missing is None:
         return None
     return {
         "names": reasons.names,
         "sides": _base64_floats(reasons.sides),
+        "missing": _base64_floats(reasons.missing),
         "first": [findings.side_number(rows) for rows in findings.main_comparison],
         "groups": len(reasons.groups),
         "apart": _base64_floats(np.array(findings.group_distances)),
         "choices": reasons.choices,
+        "unexplained": f"{UNEXPLAINED[0].upper()}{UNEXPLAINED[1:]}.",
     }
 
 

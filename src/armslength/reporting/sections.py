@@ -107,14 +107,7 @@ def _groups(findings: Findings) -> str:
     tree = findings.clusters
     if tree is None:
         return ""
-    supported = int(tree.supported.sum())
-    fields = {
-        "linkage": tree.joined_by,
-        "supported": f"{supported:,}",
-        "merges": f"{plural(len(tree.supported), 'merge')} {'is' if supported == 1 else 'are'}",
-        "level": level_text(findings.level),
-        "tree": tree_svg(findings),
-    }
+    fields = {"level": level_text(findings.level), "tree": tree_svg(findings)}
     return section("groups", "Who belongs together", fill(asset("groups.html"), fields))
 
 
@@ -139,16 +132,14 @@ def _differs(findings: Findings) -> str:
 
 
 def _limit_note(findings: Findings, reasons: Reasons) -> str:
-    """What the limit on item groups of each person can do to the answer."""
-    limit, near = reasons.near_limit()
-    if not near:
+    """By how much shares are too small, because people with many item groups count in part."""
+    bound, missing = reasons.undercounts()
+    if not missing:
         return ""
-    labels = [findings.labels[row] for row in near]
-    names = "all parties" if len(near) == len(findings.labels) else some_names(labels, _MOST_NAMES)
+    names = some_names([findings.labels[row] for row in missing], _MOST_NAMES)
     return (
-        f'<p class="limit"><strong>At most {plural(limit, "item group")} of each person count, and many people reach that in {names}.</strong> '
-        "Shares there come out too small; where people have more item groups on one side, a true “more” can come out as “fewer”. "
-        "A protocol with a larger bound would show it.</p>"
+        f'<p class="limit">Some people have more than {plural(bound, "item group")}, and count in part in each. '
+        f"So shares can be up to about {100 * max(missing.values()):.1f} points too small in {names}. The intervals allow for it.</p>"
     )
 
 
@@ -162,18 +153,18 @@ def _left_out_note(findings: Findings, reasons: Reasons) -> str:
 
 
 def _choices(findings: Findings, reasons: Reasons, *, is_first: bool) -> str:
-    """Groups and parties as options of a list; the first has all others, too."""
+    """Groups and parties as options of a list; the first has the typical party, too."""
     groups = "".join(
         f'<option value="{findings.side_number(rows)}">Group {"ABCDEFGH"[number]}: {escaped(findings.labels[rows[0]])} '
         f"and {len(rows) - 1} more</option>"
         for number, rows in enumerate(reasons.groups)
     )
-    if not reasons.groups or (len(reasons.groups) == 1 and (is_first or not reasons.has_alone)):
+    if not reasons.groups or (len(reasons.groups) == 1 and (is_first or not reasons.has_typical)):
         groups = ""
     else:
         groups = f'<optgroup label="Groups">{groups}</optgroup>'
-    others = f'<option value="{findings.all_others}">All others</option>'
-    first = others if is_first and reasons.has_alone else ""
+    typical = f'<option value="{findings.typical_number}">The typical party</option>'
+    first = typical if is_first and reasons.has_typical else ""
     return f'{first}{groups}<optgroup label="Parties">{_party_options(findings)}</optgroup>'
 
 
@@ -197,8 +188,10 @@ def _differs_note(findings: Findings, reasons: Reasons) -> str:
         if len(reasons.groups) > 1
         else ""
     )
+    if reasons.has_typical:
+        groups = f" The typical party is the average of all others, none weighing more than the median party.{groups}"
     return (
-        f"Points: how many more or fewer of every 100 people were counted with an item of the group. Intervals hold at {level_text(findings.level)}, "
+        f"Points: how many more or fewer of every 100 people have an item of the group. Intervals hold at {level_text(findings.level)}, "
         f"{chance}{family}. Dashed: no difference found, which does not mean that there is none.{groups}"
     )
 

@@ -3,17 +3,20 @@
 import math
 from typing import NamedTuple
 
+from armslength.answers.outliers import Outliers
 from armslength.errors import plural
 from armslength.estimates.shapes import ALIKE
 from armslength.reporting.findings import (
     MOST_GROUPS,
     MOST_OUTLIERS,
     MOST_PAIRS_LISTED,
+    TYPICAL,
     Findings,
     Reasons,
     Rows,
 )
 from armslength.reporting.markup import escaped, level_text, name, percent, some_names
+from armslength.results import similarity_text
 from armslength.sketches.misfits import listed
 from armslength.sketches.sketches import Sketches
 
@@ -64,7 +67,7 @@ def lead(findings: Findings) -> str:
     left_out = ""
     if findings.left_out:
         names = some_names(findings.left_out, _MOST_LEFT_OUT)
-        left_out = f" Nothing can be said of {names}: the total may be 0."
+        left_out = f" Left out, because they have too few people to say anything: {names}."
     return f"<strong>{question} {_verdict(findings)}</strong> {source}{left_out}"
 
 
@@ -186,86 +189,92 @@ def _pair(findings: Findings, i: int, j: int) -> str:
         ends = style.interval(findings.lower[i, j], findings.upper[i, j])
         return f"{names}: distance {style.text(findings.distance[i, j])} ({ends})"
     value, lower, upper = (max(0.0, float(cosines[i, j])) for cosines in findings.likeness)
-    return f"{names}: {value:.2f} alike ({lower:.2f} to {upper:.2f})"
+    return f"{names}: similarity {similarity_text(value, lower, upper)}"
 
 
 def _groups(findings: Findings) -> Statement:
-    """The largest supported groups."""
-    groups, count = findings.groups, len(findings.labels)
-    if not groups:
+    """The groups in which no two parties are found to differ."""
+    tree, groups, count = findings.clusters, findings.groups, len(findings.labels)
+    if tree is None or not tree.differ.any():
         return Statement(
-            False, "Groups", "No group is supported: noise could have made the whole tree below."
+            False, "Groups", "No two parties are found to differ. That does not show that they are alike."
         )
+    if not groups:
+        return Statement(True, "Groups", "There are none: all parties differ from each other.")
     is_mirrored = len(groups) == 2 and sum(map(len, groups)) == count  # each is all others of the other
     lines = []
     for group in groups[:MOST_GROUPS]:
         names = some_names([findings.labels[row] for row in group], _MOST_MEMBERS)
-        reasons = "" if is_mirrored and group == groups[0] else _reasons(findings, None, group)
-        lines.append(f"<li>{names}{reasons}</li>")
+        apart = "; each differs from every party outside" if tree.is_apart(group) else ""
+        reasons = "" if is_mirrored and group == groups[0] else _reasons(findings, TYPICAL, group)
+        lines.append(f"<li>{names}{apart}{reasons}</li>")
     more = f"<p>and {len(groups) - MOST_GROUPS} more.</p>" if len(groups) > MOST_GROUPS else ""
     single = count - sum(map(len, groups))
-    alone = f" {plural(single, 'party is', 'parties are')} in no supported group." if single else ""
+    alone = f" {plural(single, 'party is', 'parties are')} in no group." if single else ""
     against = (
-        f" Below {'the second' if is_mirrored else 'each'}: in what it differs from all other parties."
+        f" Below {'the second' if is_mirrored else 'each'}: what sets it apart from the typical party outside it."
         if any('class="reasons"' in line for line in lines)
         else ""
     )
-    noun = plural(len(groups), "group stands", "groups stand")
-    whom = " for the populations" if findings.beyond_chance else " for the people counted"
     text = (
-        f"{noun} apart, closer inside than to the others, supported at {level_text(findings.level)}{whom}.{alone}{against}</p>"
+        f"{plural(len(groups), 'group')} in which no two parties are found to differ, at {level_text(findings.level)}, all pairs together. "
+        f"Parties of two groups can be alike, too, unless it says that they differ.{alone}{against}</p>"
         f'<ol class="pairs" type="A">{"".join(lines)}</ol>{more}<p>'
     )
-    return Statement(single == 0, "Groups", text)
+    return Statement(True, "Groups", text)
 
 
 def _outliers(findings: Findings) -> list[Statement]:
-    outliers, style = findings.outliers, findings.style
+    """The parties that are unlike the typical party, and what sets them apart."""
+    outliers = findings.outliers
     if outliers is None:
         return []
-    heading = "Unlike the rest"
-    rows = findings.outlier_rows
+    heading, rows = "Unlike the others", findings.outlier_rows
     if not rows:
-        usual = f"{outliers.factor:g} times as far from half of the others as is typical"
+        usual = (
+            f"{outliers.factor:g} times as far from the typical party, the average of the others, as is usual"
+        )
         return [Statement(False, heading, f"No party is surely more than {usual}.")]
-    names = some_names([findings.labels[row] for row in rows], MOST_OUTLIERS)
+    lines = "".join(
+        f"<li>{name(findings.labels[row])}: {escaped(_how_far(outliers, row))}{_reasons(findings, TYPICAL, (row,))}</li>"
+        for row in rows[:MOST_OUTLIERS]
+    )
+    more = f"<p>and {len(rows) - MOST_OUTLIERS} more.</p>" if len(rows) > MOST_OUTLIERS else ""
     text = (
-        f"{names}: {'the first ' if len(rows) > 1 else ''}at least {style.text(float(outliers.lower[rows[0]]))} "
-        f"from half of the others; {style.text(outliers.typical[0])} is typical."
+        "Each party is compared with the typical party, the average of the others, in which none weighs more than the median party."
+        f'</p><ul class="pairs">{lines}</ul>{more}<p>'
     )
-    reasons = {row: _reasons(findings, None, (row,)) for row in rows[:MOST_OUTLIERS]}
-    lines = "".join(f"<li>{name(findings.labels[row])}{line}</li>" for row, line in reasons.items() if line)
-    listed = (
-        f'</p><p>In what it differs from all others:</p><ul class="pairs">{lines}</ul><p>' if lines else ""
-    )
-    return [Statement(True, heading, text + listed)]
+    return [Statement(True, heading, text)]
 
 
-def _reasons(findings: Findings, first: Rows | None, second: Rows) -> str:
-    """In what the second side differs from the first, or from all others, as a line that chooses the two below.
+def _how_far(outliers: Outliers, row: int) -> str:
+    """How far an outlier is from the typical party."""
+    similar = outliers.similarity_words(row)
+    return f"at least {outliers.times_usual(row):.2g} times as far from it as is usual{f'; similarity {similar}' if similar else ''}"
 
-    Empty where that is not known; of two parties it says why.
+
+def _reasons(findings: Findings, first: Rows, second: Rows) -> str:
+    """What sets the second side apart from the first, or from the typical party, as a line that chooses the two below.
+
+    Empty where no two sides have margins in common.
     """
     reasons = findings.reasons
-    if not isinstance(reasons, Reasons):
+    if not isinstance(reasons, Reasons) or (first, second) not in reasons.explanations:
         return ""
-    sides = reasons.others(second) if first is None else first, second
-    if sides not in reasons.explanations:
-        return ""
-    answer = reasons.explanations[sides]
-    text = "" if answer is None else escaped(", ".join(answer.reasons()))
-    if first is not None:
-        if text:
-            text = f"{name(findings.labels[second[0]])} has {text}"
-        elif answer is None:
-            text = "Too few people to say in what."
-        elif reasons.choices > 1:
-            text = f"Not sure in what, among all {reasons.choices:,} choices of this page."
-        else:
-            text = "No item group surely differs."
-    if not text or reasons.sides is None or (first is None and not reasons.has_alone):
-        return text and f'<span class="reasons">{text}</span>'
-    number = findings.all_others if first is None else findings.side_number(first)
+    answer = reasons.explanations[first, second]
+    if isinstance(answer, str):
+        why = answer.split(":")[0]
+        text = f"{why[0].upper()}{why[1:]}."
+    elif answer.found:
+        text = ", ".join(answer.reasons())
+        text = f"{findings.labels[second[0]]} has {text}" if first else text
+    else:
+        among = f", among all {reasons.choices:,} choices of this page" if reasons.choices > 1 else ""
+        text = f"No item group surely differs{among}."
+    text = escaped(text)
+    if isinstance(answer, str) or reasons.sides is None or not (first or reasons.has_typical):
+        return f'<span class="reasons">{text}</span>'
+    number = findings.side_number(first) if first else findings.typical_number
     return (
         f'<a class="reasons" href="#differs" data-pair="{number} {findings.side_number(second)}">{text}</a>'
     )

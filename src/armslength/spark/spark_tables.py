@@ -21,8 +21,8 @@ from armslength.spark.frames import (
     quoted,
     setting,
 )
-from armslength.spark.summing import SPARK_SCHEMA, DriverSums, Layout
-from armslength.spark.tasks import BUCKET, FINGERPRINT, AddingJob, PartitionJob, task_of
+from armslength.spark.summing import SPARK_SCHEMA, AddingJob, DriverSums, Layout
+from armslength.spark.tasks import BUCKET, FINGERPRINT, PartitionJob, task_of
 
 DEFAULT_MEMORY = "512MB"
 _BUCKETS_PER_PARTITION = 128  # many, so that their hash fills partitions evenly
@@ -58,17 +58,16 @@ def release_table(  # noqa: D417, PLR0913  # each is a decision of its own
     a frame that Spark could compute again. The sums in Spark's shuffle files and messages are **not private**: as secret as the
     source, and protected by `spark.io.encryption.enabled` and `spark.network.crypto.enabled`.
 
-    Guarantee: all rows together are ε-DP (Laplace) or (ε, δ)-DP (Gaussian) for adding or removing, or for replacing, one person with
-    all of their events: at most `contribution` of a person's events, by weight, over all groups, are counted; with count="people"
-    each group and item once; with `margins`, at most `margin_contribution` of their item groups. Tasks that are lost
-    or run twice change nothing. A source that gives other rows when it is computed again is refused where that could mix two
+    Guarantee: all rows together are ε-DP for adding or removing, or for replacing, one person with
+    all of their events: each person has one vote, split evenly over their different items in one group; or, with a `contribution` C,
+    at most C of a person's events count, by weight, over all groups. Tasks that are lost or run twice change nothing. A source that gives other rows when it is computed again is refused where that could mix two
     readings of a person; elsewhere each person stays within the bound. Groups, their order and labels are public input. Errors are
     raised before anything is charged or drawn.
     Reference: docs/privacy.md, event tables and theorem 1.
 
     Args:
         source: A Spark DataFrame, classic or of Spark Connect, or the name of a table.
-        protocol: What the parties agreed on: with a contribution, and a unit of protection in words.
+        protocol: What the parties agreed on: with contribution="vote" or C, and a unit of protection in words.
         ledger: A `Ledger`, the path of one that exists on the driver, or `al.NO_LEDGER`.
         partitions: How many tasks share the events; None takes `spark.sql.shuffle.partitions`.
         memory: About how much each task holds before events go to an encrypted temporary file on its worker.
@@ -116,10 +115,10 @@ class SparkTableJob(TableJob):
         at_once = setting(self.frame, "spark.sql.execution.arrow.maxRecordsPerBatch", 10_000)
         least, most = _CHUNK_BYTES
         size = min(most, max(least, _BATCH_BYTES // at_once)) if at_once > 0 else least
-        return Layout(self.shape.groups, self.shape.width + self.shape.margins, size // 8)
+        return Layout(self.shape.groups, self.shape.columns, size // 8)
 
     def _frame_of_sums(self, key: bytes, layout: Layout) -> Any:
-        """The plan: events by bucket, partial sums, sums by chunk."""
+        """The plan: events by bucket, partial sums and bins of people, sums and F by chunk."""
         kinds = self.source.schema
         # quoted, because `group` is a word of SQL
         # and text by its bytes, because different texts may be equal under a collation
@@ -142,11 +141,12 @@ class SparkTableJob(TableJob):
         fields = {name: getattr(self, name) for name in TableJob.__dataclass_fields__}
         job = PartitionJob(TableJob(**{**fields, "source": None}), key, layout)
         tasks = min(
-            layout.chunks,
+            layout.chunks + layout.groups,
             max(min(self.partitions, 32), -(-8 * layout.groups * layout.columns // _SUMS_PER_TASK)),
         )
         return (
             events.mapInArrow(task_of(job), SPARK_SCHEMA)
             .repartition(tasks, "chunk")
-            .mapInArrow(task_of(AddingJob()), SPARK_SCHEMA)
+            .sortWithinPartitions("chunk")
+            .mapInArrow(task_of(AddingJob.of(self.protocol, layout)), SPARK_SCHEMA)
         )

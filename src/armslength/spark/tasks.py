@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from armslength.errors import InputError, OutOfMemoryError, ParameterError
 from armslength.ingest.event_table import TableJob
-from armslength.ingest.sums import PartialSums, partial_sums_of
+from armslength.ingest.sums import Bins, PartialSums, joined_bins, partial_sums_of
 from armslength.spark.summing import (
     LISTING,
     PROBLEM,
@@ -25,10 +24,9 @@ from armslength.spark.summing import (
     Layout,
     Row,
     in_batches,
+    packed_bins,
     packed_integers,
     packed_senders,
-    rows_of,
-    summed,
     tag_of,
 )
 from armslength.version import __version__
@@ -44,14 +42,6 @@ def task_of(job: Any) -> Task:
         return run(version, packed, batches)
 
     return task
-
-
-class AddingJob:
-    """Adds up the rows that tasks have sent."""
-
-    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
-        """The same sums in fewer rows."""
-        return summed(rows_of(batches))
 
 
 def run(driver: str, packed: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -76,6 +66,7 @@ def _rows_or_problem(driver: str, packed: bytes, batches: Iterator[pa.RecordBatc
 
 BUCKET, FINGERPRINT = "bucket", "fingerprint"
 _MOST_BUFFERED = 1 << 23  # 64 MB
+_MOST_BINS = 1 << 21  # 16 MB
 
 
 @dataclass(frozen=True)
@@ -92,22 +83,24 @@ class PartitionJob:
         if reader.schema is None:
             return
         tags, count = 0, 0
-        for chunk, cells in self._chunks(reader):
-            packed = packed_integers(cells)
+        for chunk, packed in self._chunks(reader):
             tag = tag_of(*reader.name, chunk, count, packed)
             tags, count = (tags + tag) % WORD, count + 1
             yield chunk, packed, packed_senders({reader.name: tag})
         yield LISTING, packed_integers(reader.buckets), packed_senders({reader.name: tags})
 
-    def _chunks(self, reader: "PartitionReader") -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """The sums of the partition, chunk by chunk; one chunk may come several times."""
+    def _chunks(self, reader: "PartitionReader") -> Iterator[tuple[int, bytes]]:
+        """The sums of the partition and the bins of its people, chunk by chunk; one chunk may come several times."""
         table = replace(self.table, source=reader.events(), threads=1)
-        buffer = ChunkBuffer(self.layout)
+        sums, bins = ChunkBuffer(self.layout), BinBuffer(self.layout)
         for events in table.kept_events(self.key):
             for part in partial_sums_of(table.protocol, events, table.shape, threads=1):
-                yield from buffer.add(part)
+                yield from sums.add(part)
+            if events.votes is not None:
+                yield from bins.add(events.votes.bins)
         reader.finish()
-        yield from buffer.drain()
+        yield from sums.drain()
+        yield from bins.drain()
 
 
 class PartitionReader:
@@ -118,7 +111,7 @@ class PartitionReader:
         self._first = next((batch for batch in batches if batch.num_rows), None)
         self._events = self._read()
         self._sum, self._count, self._is_done = 0, 0, False
-        self.buckets: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.buckets = np.zeros(0, dtype=np.int64)
         # of the events; None for a partition without any
         self.schema = None if self._first is None else _events_of(self._first).schema
 
@@ -161,21 +154,20 @@ class ChunkBuffer:
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self._most = min(layout.groups, max(1, _MOST_BUFFERED // layout.columns))
-        self._cells: dict[int, NDArray[np.int64]] = {}
+        self._cells: dict[int, Any] = {}
 
-    def add(self, part: PartialSums) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    def add(self, part: PartialSums) -> Iterator[tuple[int, bytes]]:
         """Adds sums; yields those that no longer fit."""
-        rows = zip(part.groups.tolist(), part.values, part.margins, part.totals, strict=True)
-        for group, values, margins, total in rows:
+        parts = np.concatenate([part.values, part.margins, part.scalars], axis=1)
+        for group, numbers in zip(part.groups.tolist(), parts, strict=True):
             cells = self._cells.get(group)
             if cells is None:
                 if len(self._cells) == self._most:
                     yield from self.drain()
                 cells = self._cells[group] = np.zeros(self._layout.columns, dtype=np.int64)
-            cells[:-1] += np.concatenate([values, margins])
-            cells[-1] += total
+            cells += numbers
 
-    def drain(self) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    def drain(self) -> Iterator[tuple[int, bytes]]:
         """All sums, chunk by chunk; empties the buffer."""
         layout = self._layout
         cells_of, self._cells = self._cells, {}
@@ -186,4 +178,27 @@ class ChunkBuffer:
             for group in groups:
                 cells[group - rows.start] = cells_of.pop(group)
             for chunk in range(first_chunk, first_chunk + layout.pieces):
-                yield chunk, cells[:, layout.slices(chunk)[1]]
+                yield chunk, packed_integers(cells[:, layout.slices(chunk)[1]])
+
+
+class BinBuffer:
+    """Bins of people, until they are too many."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._waiting: list[Bins] = []
+        self._entries = 0
+
+    def add(self, bins: Bins) -> Iterator[tuple[int, bytes]]:
+        """Adds people; yields all when they no longer fit."""
+        self._waiting.append(bins)
+        self._entries += len(bins.bins)
+        if self._entries > _MOST_BINS:
+            yield from self.drain()
+
+    def drain(self) -> Iterator[tuple[int, bytes]]:
+        """All people, in the chunks of their groups; empties the buffer."""
+        bins = joined_bins(self._waiting)
+        self._waiting, self._entries = [], 0
+        for group, packed in packed_bins(bins, 2 * self._layout.most_cells):
+            yield self._layout.chunks + group, packed

@@ -114,7 +114,7 @@ def test_an_open_vocabulary_of_names_and_of_numbers():
     a = protocol.release_table(events[:0], person="person", item="item", label="a", ledger=al.NO_LEDGER)
     answer = al.explain_items(a, b, ["e\u0301", "W01", "Z47"])  # the same in NFC
     assert answer.items[0] == "é"
-    assert answer.unit == "people"
+    assert answer.unit == "counts"
     with pytest.raises(al.ParameterError, match="string"):
         al.explain_items(a, b, [1, 2])
     numbers = al.Protocol(
@@ -148,6 +148,68 @@ def test_items_of_a_record():
     answer = al.explain_items(b - b, b, ["sex=F", "sex=M"])
     assert (answer.items[0], answer.verdict[0]) == ("sex=F", "more")
     assert len(al.explain_items(b - b, b, items).items) == len(items)
+
+
+def voters(rng, parties, people, shares, epsilon=50, **transform):
+    """Votes of parties whose people have each item of a list with its share."""
+    protocol = al.Protocol(
+        al.SparseJL(**({"sketch_dim": 600, "seed": "voters"} | transform)),
+        epsilon=epsilon,
+        contribution="vote",
+        unit="one person",
+        total_share="0.1",
+    )
+    party, person, item = np.nonzero(rng.random((parties, people, len(shares))) < shares)
+    names = [f"p{number}" for number in range(parties)]
+    events = pa.table(
+        {
+            "who": [f"{a} {b}" for a, b in zip(party.tolist(), person.tolist(), strict=True)],
+            "what": [f"item {number}" for number in item.tolist()],
+            "where": [names[number] for number in party.tolist()],
+        }
+    )
+    columns = {"person": "who", "item": "what", "group": "where", "public_groups": names}
+    return protocol.release_table(events, **columns, ledger=al.NO_LEDGER)
+
+
+@pytest.mark.parametrize("transform", [{}, {"sparsity": 3, "sketch_dim": 900}], ids=["one block", "three"])
+def test_samples_of_one_population_differ_by_chance_alone(transform):
+    """0.05 of the pairs may have an item that is said to differ: at most 5 standard errors more, 3e-7."""
+    shares = np.array([0.5, 0.3, 0.2, 0.2, 0.1, 0.05, 0.02, 0.01] + [0.005] * 22)
+    rows = voters(np.random.default_rng(4), 160, 400, shares, **transform)
+    items = [f"item {number}" for number in range(30)]
+    wrong = {True: 0, False: 0}
+    for number in range(0, 160, 2):
+        for beyond_chance in wrong:
+            answer = al.explain_items(
+                rows[number], rows[number + 1], items, by="shape", beyond_chance=beyond_chance
+            )
+            wrong[beyond_chance] += set(answer.verdict) != {"no difference found"}
+    assert wrong[True] <= 0.05 * 80 + 5 * np.sqrt(80 * 0.05 * 0.95)
+    assert wrong[False] > 40  # they do differ in what was counted
+    assert "one vote" in answer.note
+
+
+def test_a_true_difference_is_found_beyond_chance():
+    rng = np.random.default_rng(5)
+    shares = np.array([0.5, 0.3, 0.2, 0.1] + [0.01] * 26)
+    other = np.where(np.arange(30) == 2, 0.8, shares)
+    items = [f"item {number}" for number in range(30)]
+    several = {"sparsity": 5, "sketch_dim": 5000}
+    a, b = (voters(rng, 1, 3000, each, **several) for each in (shares, other))
+    answer = al.explain_items(a, b, items, by="shape", beyond_chance=True, level=1 - 1e-6)
+    assert (answer.items[0], answer.verdict[0]) == ("item 2", "more")
+    assert answer.unit == "percentage points of all votes"
+    assert "populations" in answer.note
+    counted = al.explain_items(a, b, items, by="shape", level=1 - 1e-6)
+    lines = [dict(zip(each.items, each.upper - each.lower, strict=True)) for each in (answer, counted)]
+    measured = [item for item in items if np.isfinite(lines[0][item])]
+    assert len(measured) > 25  # the others share their bins
+    assert all(lines[0][item] > lines[1][item] for item in measured)
+    with pytest.raises(al.ParameterError, match="by='shape'"):
+        al.explain_items(a, b, items, beyond_chance=True)
+    with pytest.raises(al.ParameterError, match="beyond_chance needs released votes"):
+        al.explain_items(a, 2 * b, items, by="shape", beyond_chance=True)
 
 
 def test_by_shape_equal_mixes_of_different_sizes_are_not_told_apart():

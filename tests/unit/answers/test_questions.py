@@ -1,4 +1,4 @@
-"""alike, outliers and drift: the rules by which they decide, what they say, and what they refuse."""
+"""alike and drift: the rules by which they decide, what they say, and what they refuse."""
 
 import numpy as np
 import pyarrow as pa
@@ -8,6 +8,7 @@ import armslength as al
 
 TRANSFORM = al.SparseJL(input_dim=400, sketch_dim=64, sparsity=1, seed="questions")
 PROTOCOL = al.Protocol(TRANSFORM, epsilon=1)
+BEYOND = {"by": "shape", "beyond_chance": True}
 CLEAR = "data in the clear is part of it: not private"
 
 
@@ -88,52 +89,6 @@ def test_questions_are_about_one_row_each():
         al.alike(two, B, within=1)
     with pytest.raises(al.ParameterError, match=r"b must be al\.Sketches, got list"):
         al.alike(A, [1], within=1)
-
-
-def test_outliers_are_called_by_medians_of_simultaneous_ends():
-    sketches = released(np.vstack([steps(20, 20, 20, 20), steps(0, 0, 0, 2000)[3:]]), list("abcde"))
-    found = al.outliers(sketches, factor=2)
-    lower, upper = al.distances(sketches).interval(0.95, simultaneous=True)
-    value = al.distances(sketches).value
-    off = ~np.eye(5, dtype=bool)
-    for ours, matrix in ((found.score, value), (found.lower, lower), (found.upper, upper)):
-        assert ours.tolist() == [np.median(matrix[row, off[row]]) for row in range(5)]
-    assert found.typical == tuple(np.median(each) for each in (found.score, found.lower, found.upper))
-    assert found.is_outlier.tolist() == [False, False, False, False, True]
-    assert found.is_outlier.tolist() == (found.lower > 2 * found.typical[2]).tolist()
-    # Whether a party is called depends on the upper end of what is typical, not on its estimate.
-    between = found.lower[4] / ((found.typical[0] + found.typical[2]) / 2)
-    assert not al.outliers(sketches, factor=between).is_outlier.any()
-    assert "1 of 5 parties surely unlike the rest" in str(found)
-    assert "e is unlike the rest" in str(found)
-    assert found.to_arrow().column("is_outlier").to_pylist()[4] is True
-
-
-def test_two_outliers_do_not_hide_each_other():
-    far = np.vstack([steps(20, 20, 20, 20), steps(20, 20), steps(0, 2000)[1:], steps(0, 0, 2000)[2:]])
-    found = al.outliers(released(far, list("abcdefgh")))
-    assert np.flatnonzero(found.is_outlier).tolist() == [6, 7]
-    assert "unlike" not in found.sentence(0)
-
-
-def test_sentences_say_what_is_known():
-    sketches = released(np.zeros((4, 400), dtype=int))
-    assert "cannot say" in al.outliers(sketches).sentence(0)
-    clear = al.sketch_in_clear(PROTOCOL, np.vstack([steps(5, 5, 5, 5), steps(5)]), labels=list("abcde"))
-    found = al.outliers(clear, factor=100)
-    assert "is like the rest" in found.sentence(1)
-    assert found.note == CLEAR
-
-
-@pytest.mark.parametrize("known", [{"factor": 0.9}, {"factor": float("nan")}, {"level": 1}, {"by": "color"}])
-def test_wrong_outlier_rules_are_refused(known):
-    with pytest.raises(al.ParameterError, match="must"):
-        al.outliers(released(steps(1, 2, 3)), **known)
-
-
-def test_two_parties_have_no_outlier():
-    with pytest.raises(al.ParameterError, match="at least 3 rows, got 2"):
-        al.outliers(released(steps(1, 2)))
 
 
 def test_drift_is_matched_by_label_and_shares_noise():
@@ -218,14 +173,14 @@ def test_drift_of_shapes_is_that_of_each_pair_whatever_the_sizes():
         al.drift(before, after, by="weight")
 
 
-def people_in(groups, **fields):
-    """900 people with one item each, the same in every release."""
-    settings = {"epsilon": 50, "contribution": 1, "unit": "one person", "total_share": "0.5", **fields}
-    protocol = al.Protocol(al.SparseJL(sketch_dim=64, seed="people"), **settings)
+def people_in(groups, changed=0):
+    """900 people, the same in every release: each has one of 50 items, but for those of so many items, who have another."""
+    transform = al.SparseJL(sketch_dim=256, seed="people")
+    protocol = al.Protocol(transform, epsilon=50, contribution="vote", unit="one person", total_share="0.5")
     events = pa.table(
         {
             "who": [str(person) for person in range(900)],
-            "what": ["x", "y", "z", "u", "v"] * 180,
+            "what": [f"{person % 50}" if person % 50 >= changed else "other" for person in range(900)],
             "where": ["north", "south", "east"] * 300,
         }
     )
@@ -239,9 +194,32 @@ def test_drift_says_what_it_assumes_of_people_in_both_releases():
     assert "people who are in both" not in al.drift(first, second, by="shape").note
 
 
+def test_people_in_both_releases_do_not_hide_a_change():
+    """They make no difference by chance, so that taking away what chance adds for others leaves less than nothing."""
+    labels = ["north", "south", "east"]
+    first, second = people_in(labels), people_in(labels, changed=1)
+    found = al.drift(first, second, 1 - 1e-6, by="shape", beyond_chance=True)
+    exact = np.sqrt(2) / 50  # one of 50 equal shares went to an item that nobody had
+    assert (found.value < exact / 2).all()
+    assert not found.resolved.any()
+    assert (exact < found.upper).all()
+    assert (found.upper < 5 * exact).all()
+    # The same where it is asked whether two parties are alike, and who is the nearest.
+    assert al.alike(first["north"], second["north"], within=exact, **BEYOND).verdict != "alike"
+    assert al.nearest(first["north"], second, **BEYOND).upper.min() > exact
+
+
+def test_a_change_beyond_chance_is_found():
+    labels = ["north", "south", "east"]
+    found = al.drift(people_in(labels), people_in(labels, changed=25), **BEYOND)
+    assert found.resolved.all()
+    assert (found.lower < np.sqrt(25 / 50**2 + 0.25)).all()
+    assert (found.upper > np.sqrt(25 / 50**2 + 0.25)).all()
+
+
 def test_a_party_without_a_mix_is_nobodys_nearest():
     rows = people_in(["north", "nowhere", "south", "east"])
     found = al.nearest(rows, count=2, by="shape")
     assert found.queries == ("north", "south", "east")
     assert "nowhere" not in {label for labels in found.labels for label in labels}
-    assert "left out: nowhere" in found.note
+    assert "left out, because they have too few people to say anything: nowhere" in found.note

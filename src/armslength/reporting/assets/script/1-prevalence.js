@@ -1,22 +1,23 @@
 // How many of every 100 people have an item of each item group: parties, then groups, and the difference of two .
 const margins = given.margins;
-const prevalences = margins ? floats(margins.sides) : null;
-const allOthers = margins ? count + margins.groups : -1; // as the first of two sides
-const isGroup = (side) => side >= count && side !== allOthers;
-const sideName = (side) => (side < count ? named(side) : side === allOthers ? "all others" : `group ${String.fromCharCode(65 + side - count)}`);
+const prevalences = margins ? floats(margins.sides) : null, missing = margins ? floats(margins.missing) : null;
+const typical = margins ? count + margins.groups : -1; // as the first of two sides
+const isGroup = (side) => side >= count && side !== typical;
+const sideName = (side) => (side < count ? named(side) : side === typical ? "the typical party" : `group ${String.fromCharCode(65 + side - count)}`);
 
 // Those that differ first, the clearest first; then the others, the largest difference first. Null where people are too few to say.
 function differences(first, second) {
   const size = margins.names.length;
-  // A side among its own kind; the same side, and all others, where these two are compared.
-  const [from, to] = first === allOthers ? [2, 1] : [0, 0];
-  const of = (block, side, group) => [0, 1, 2].map((kind) => prevalences[(3 * (block * allOthers + side) + kind) * size + group]);
-  const sideA = (group) => of(from, first === allOthers ? second : first, group), sideB = (group) => of(to, second, group);
+  // A side among its own kind; the same side, and its typical party, where these two are compared.
+  const [from, to] = first === typical ? [2, 1] : [0, 0];
+  // The value, the ends, and how much may be missing in the value.
+  const of = (block, side, group) => [...[0, 1, 2].map((kind) => prevalences[(3 * (block * typical + side) + kind) * size + group]), missing[block * typical + side]];
+  const sideA = (group) => of(from, first === typical ? second : first, group), sideB = (group) => of(to, second, group);
   const clip = (value, low) => Math.min(1, Math.max(low, value));
   if (Number.isNaN(sideA(0)[0]) || Number.isNaN(sideB(0)[0])) return null;
   const rows = margins.names.map((name, group) => {
     const a = sideA(group), b = sideB(group), value = b[0] - a[0];
-    const lower = value - Math.hypot(b[0] - b[1], a[2] - a[0]), upper = value + Math.hypot(b[2] - b[0], a[0] - a[1]);
+    const lower = value - a[3] - Math.hypot(b[0] - b[1], a[2] - a[0] - a[3]), upper = value + b[3] + Math.hypot(b[2] - b[0] - b[3], a[0] - a[1]);
     const row = { name, a: clip(a[0], 0), b: clip(b[0], 0), lower: clip(lower, -1), upper: clip(upper, -1) };
     row.difference = Math.min(row.upper, Math.max(row.lower, row.b - row.a));
     row.word = row.lower > 0 ? "more" : row.upper < 0 ? "fewer" : "";

@@ -3,11 +3,12 @@ const differsTable = byId("differs-table");
 if (differsTable && margins) {
   const [firstMenu, secondMenu] = [byId("differs-first"), byId("differs-second")];
   const more = byId("differs-more"), changed = byId("differs-changed");
-  const tooFew = "People are too few to say in what: noise could be all of the people of a side. Compare groups of parties (armslength explain … --with … --against …), or plan a larger share of ε for margins.";
+  const tooFew = "Nothing can be said: a side has too few people, or its people have many more item groups than count in full. armslength explain says which, and what helps.";
+  const unexplained = margins.unexplained;
   const [fewestLines, mostLines] = [10, 25]; // before all are shown
   const groupDistances = floats(margins.apart);
-  // The two sides are of one kind, and different; anything but itself can be compared with all others.
-  const fits = (first, second) => first === allOthers || (isGroup(first) === isGroup(second) && first !== second);
+  // The two sides are of one kind, and different; anything but itself can be compared with the typical party.
+  const fits = (first, second) => first === typical || (isGroup(first) === isGroup(second) && first !== second);
   function show(all = false) {
     const [first, second] = [firstMenu, secondMenu].map((menu) => Number(menu.value));
     for (const option of secondMenu.options) option.disabled = !fits(first, Number(option.value));
@@ -31,7 +32,7 @@ if (differsTable && margins) {
     }));
   }
   function apartText(first, second) {
-    if (first === allOthers) return "";
+    if (first === typical) return "";
     const pair = isGroup(first) ? 0 : pairOf(first, second), [i, j] = [first - count, second - count];
     const [value, lower, upper] = isGroup(first) ? [0, 1, 2].map((kind) => groupDistances[(kind * margins.groups + i) * margins.groups + j]) : [distanceOf(pair), lowers[pair], uppers[pair]];
     const state = isGroup(first) ? (lower > 0 ? "told apart" : "not resolved") : stateOf(pair);
@@ -42,15 +43,15 @@ if (differsTable && margins) {
     const most = (100 * Math.max(...rest.map((row) => Math.max(-row.lower, row.upper)))).toFixed(1);
     const number = (value) => value.toLocaleString("en-US");
     if (rest.length === rows.length && margins.choices > 1)
-      return [`No difference is large enough to be sure of among all ${number(margins.choices)} choices of this page; none is larger than ${most} points. For these two alone: `, make("code", "", commandOf(first, second)), "."];
-    if (rest.length === rows.length) return [`No difference found: in none of ${number(rows.length)} item groups is it larger than ${most} points.`];
+      return [`No difference is large enough to be sure of among all ${number(margins.choices)} choices of this page; none is larger than ${most} points. ${unexplained} For these two alone: `, make("code", "", commandOf(first, second)), "."];
+    if (rest.length === rows.length) return [`No difference found: in none of ${number(rows.length)} item groups is it larger than ${most} points. ${unexplained}`];
     const begin = `${number(rows.length - rest.length)} of ${number(rows.length)} item groups differ.`;
     return [rest.length ? `${begin} In the others no difference is larger than ${most} points.` : begin];
   }
   function commandOf(first, second) {
     const quoted = (label) => (/^[\w@%+=:,./-]+$/.test(label) ? label : `'${label.replaceAll("'", `'"'"'`)}'`);
-    if (isGroup(first) || isGroup(second)) return `armslength explain … --with … ${first === allOthers ? "" : "--against …"}`.trim();
-    return ["armslength explain …", ...[first, second].filter((side) => side !== allOthers).map((side) => quoted(labels[side]))].join(" ");
+    if (isGroup(first) || isGroup(second)) return `armslength explain … --with … ${first === typical ? "" : "--against …"}`.trim();
+    return ["armslength explain …", ...[first, second].filter((side) => side !== typical).map((side) => quoted(labels[side]))].join(" ");
   }
   function barAround(row, widest) {
     const at = (value) => `${(50 + (48 * value) / widest).toFixed(2)}%`;

@@ -1,0 +1,194 @@
+"""Outliers: each party against the average of the others, what is called, and what is said."""
+
+import numpy as np
+import pytest
+
+import armslength as al
+from armslength.answers.outliers import Outliers
+from armslength.estimates.intervals import Level
+from armslength.estimates.typical import TypicalParties, large_enough, weights_of
+from report_parties import released, votes, with_margins
+
+TRANSFORM = al.SparseJL(input_dim=400, sketch_dim=64, sparsity=1, seed="outliers")
+PROTOCOL = al.Protocol(TRANSFORM, epsilon=1)
+CLEAR = "data in the clear is part of it: not private"
+SURELY = 1 - 1e-6
+SHAPE = {"by": "shape", "beyond_chance": True}
+USUAL = [0.2, 0.2, 0.5]
+
+
+def rows_of(data, labels=None, protocol=PROTOCOL):
+    return protocol.release(np.atleast_2d(data), labels=labels, ledger=al.NO_LEDGER)
+
+
+def steps(*heights):
+    """Rows that differ on 100 coordinates each."""
+    x = np.zeros((len(heights), 400), dtype=int)
+    for row, height in enumerate(heights):
+        x[row, 100 * (row % 4) : 100 * (row % 4) + 100] = height
+    return x
+
+
+def like(generator, count):
+    """Parties that differ a little from each other, as parties do."""
+    return [(np.array(USUAL) * generator.uniform(0.6, 1.4, 3)).tolist() for _ in range(count)]
+
+
+def test_by_size_each_row_is_compared_with_the_mean_of_the_others():
+    sketches = rows_of(np.vstack([steps(20, 20, 20, 20), steps(0, 0, 0, 2000)[3:]]), list("abcde"))
+    found = al.outliers(sketches, factor=2, level=0.9)
+    for row, label in enumerate("abcde"):
+        others = sum(sketches[[other for other in "abcde" if other != label]]) / 4
+        pair = al.distances(sketches[label], others)
+        assert found.distance[row] == pytest.approx(float(pair))
+        ends = pair.interval(1 - 0.1 / 5)
+        assert (found.lower[row], found.upper[row]) == pytest.approx((ends[0][0, 0], ends[1][0, 0]))
+    usual = [np.median(np.delete(found.upper, row)) for row in range(5)]
+    assert found.usual.tolist() == usual
+    assert found.is_outlier.tolist() == (found.lower > 2 * found.usual).tolist()
+    assert found.is_outlier.tolist() == [False] * 4 + [True]
+    assert found.ranking.tolist()[0] == 4
+    assert "1 of 5 parties is unlike the others" in str(found)
+    assert "e is unlike the others" in found.sentence(4)
+    assert found.to_arrow()["outlier"].to_pylist() == found.is_outlier.tolist()
+    assert found.similarity is None
+
+
+def test_a_party_at_the_limit_is_not_called():
+    found = al.outliers(rows_of(np.vstack([steps(20, 20, 20, 20), steps(0, 0, 0, 2000)[3:]]), list("abcde")))
+    ratio = found.times_usual(4)
+    assert found.lower[4] == pytest.approx(ratio * found.usual[4])
+    for factor, called in ((ratio * (1 - 1e-9), True), (ratio * (1 + 1e-9), False)):
+        known = {name: getattr(found, name) for name in found.__dataclass_fields__} | {"factor": factor}
+        assert Outliers(**known).is_outlier[4] == called
+
+
+def test_no_party_weighs_more_than_the_median():
+    weights = weights_of(np.array([100.0, 200.0, 300.0, 400.0, 1e9]))
+    assert (np.diag(weights) == 0).all()
+    np.testing.assert_allclose(weights.sum(axis=1), 1)
+    np.testing.assert_allclose(weights[0] * 1100, [0, 200, 300, 300, 300])
+    np.testing.assert_allclose(weights[4] * 900, [100, 200, 300, 300, 0])
+
+
+def test_the_typical_party_is_the_weighted_mean_of_the_other_mixes():
+    """With hardly any noise and nobody left out, the estimate is the distance of the exact mixes."""
+    sketches = with_margins(
+        [[0.1, 0.1, 0.3], [0.1, 0.5, 0.3], [0.4, 0.1, 0.3]], [500, 3000, 800], epsilon=1e6
+    )
+    totals = sketches.totals.astype(float)
+    mixes = np.asarray(sketches).astype(float) / totals[:, None]
+    parties = TypicalParties.of(sketches, beyond_chance=False)
+    expected = [
+        ((mix - line @ mixes) ** 2).sum() for mix, line in zip(mixes, weights_of(totals), strict=True)
+    ]
+    value, lower, upper = parties.squared_distances(0.01)
+    np.testing.assert_allclose(value, expected, rtol=1e-4)
+    assert ((lower <= expected) & (expected <= upper)).all()
+    cosines, *_ = parties.similarities(Level.of(0.95, "asymptotic", 1))
+    means = weights_of(totals) @ mixes
+    norms = np.linalg.norm(mixes, axis=1) * np.linalg.norm(means, axis=1)
+    np.testing.assert_allclose(cosines, (mixes * means).sum(axis=1) / norms, rtol=1e-4)
+
+
+def test_one_odd_party_with_most_of_the_people_hides_nobody():
+    generator = np.random.default_rng(1)
+    lines = [*like(generator, 9), [0.95, 0.02, 0.05], [0.02, 0.95, 0.05]]
+    people = [1000] * 9 + [20_000, 1500]  # the first odd one has 66 % of all
+    found = al.outliers(with_margins(lines, people), **SHAPE)
+    assert np.flatnonzero(found.is_outlier).tolist() == [9, 10]
+
+
+def test_equal_parties_have_no_outlier_and_are_one_group():
+    sketches = with_margins([USUAL] * 8, [500, 700, 1000, 1500, 2000, 3000, 4000, 30_000], epsilon=2)
+    found = al.outliers(sketches, level=SURELY, **SHAPE)
+    assert not found.is_outlier.any()
+    assert found.verdict.count("differ") == 0
+    assert "alike" in found.verdict
+    assert len(al.cluster(sketches, level=SURELY, **SHAPE).groups()) == 1
+
+
+def test_parties_that_are_too_small_are_left_out_and_named():
+    sketches = with_margins([USUAL] * 5, [2000, 2000, 2000, 2000, 3], epsilon=1)
+    assert large_enough(sketches, beyond_chance=True).tolist() == [True] * 4 + [False]
+    found = al.outliers(sketches, **SHAPE)
+    assert found.labels == sketches.labels[:4]
+    assert "left out, because they have too few people to say anything: ward 5" in found.note
+    small = with_margins([USUAL] * 4, [2000, 2000, 3, 3], epsilon=1)
+    with pytest.raises(
+        al.NotResolvableError, match="too few people to say anything about ward 3, ward 4; 2 parties are left"
+    ):
+        al.outliers(small, **SHAPE)
+
+
+def test_whoever_is_large_enough_can_differ():
+    """A party is left out if even one that shares no item with the others could not be told apart, or its number of people is coarse."""
+    generator = np.random.default_rng(2)
+    sizes = [20, 60, 120, 250, 500, 1000]
+    parties = [[[f"B{generator.integers(10)}"] for _ in range(5000)] for _ in range(3)]
+    parties += [[[f"X{size} {generator.integers(10)}"] for _ in range(size)] for size in sizes]
+    sketches = released(votes(epsilon=1, margins=None, total_share="0.3"), parties)
+    is_large = large_enough(sketches, beyond_chance=True)
+    assert is_large[:3].all()
+    assert not is_large[3]
+    assert is_large[-3:].all()
+    assert (np.diff(is_large[3:].astype(int)) >= 0).all()
+    lower = TypicalParties.of(sketches[is_large], beyond_chance=True).squared_distances(0.025)[1]
+    assert (lower[-3:] > 0).all()
+
+
+def test_about_the_people_counted_and_for_rows():
+    counts = np.random.default_rng(3).multinomial(20_000, np.full(400, 1 / 400), 6)
+    counts[5, :50] += 500
+    rows = rows_of(counts, protocol=al.Protocol(TRANSFORM, epsilon=1, total_share="0.1"))
+    found = al.outliers(rows, by="shape")
+    assert found.is_outlier.tolist() == [False] * 5 + [True]
+    assert "people counted" in found.note
+    with pytest.raises(al.ParameterError, match="beyond_chance needs released votes"):
+        al.outliers(rows, **SHAPE)
+    with pytest.raises(al.ParameterError, match="released with totals"):
+        al.outliers(rows_of(counts), by="shape")
+
+
+def test_rows_that_share_a_release_are_refused_by_shape():
+    sketches = with_margins([USUAL] * 3, 500)
+    both = al.concat([sketches, sketches[0] + sketches[1]])
+    for known in (SHAPE, {"by": "shape"}):
+        with pytest.raises(al.ParameterError, match="share no release"):
+            al.outliers(both, **known)
+    assert al.outliers(both).labels == both.labels
+
+
+def test_two_outliers_do_not_hide_each_other():
+    far = np.vstack([steps(20, 20, 20, 20), steps(20, 20), steps(0, 2000)[1:], steps(0, 0, 2000)[2:]])
+    found = al.outliers(rows_of(far, list("abcdefgh")))
+    assert np.flatnonzero(found.is_outlier).tolist() == [6, 7]
+    assert "unlike" not in found.sentence(0)
+
+
+def test_sentences_say_what_is_known():
+    found = al.outliers(rows_of(np.zeros((4, 400), dtype=int)), level=SURELY)
+    assert "inconclusive" in found.sentence(0)
+    clear = al.sketch_in_clear(PROTOCOL, np.vstack([steps(5, 5, 5, 5), steps(5)]), labels=list("abcde"))
+    found = al.outliers(clear, factor=100)
+    assert "differ, but not unusually" in found.sentence(1)
+    assert found.note == CLEAR
+    found = al.outliers(with_margins([USUAL] * 8 + [[0.02, 0.95, 0.05]]), **SHAPE)
+    words = found.sentence(8)
+    assert words.startswith("ward 9 is unlike the others: at least ")
+    assert f"{found.similarity[8, 0]:.2f}" in words
+    assert "the typical party are alike: similarity 0.9" in found.sentence(0)
+    for row, line in enumerate(str(found).splitlines()[3:12]):
+        assert ("outlier" in line) == (row == 0)
+    assert f"{found.people[8]:,.0f}" in str(found).splitlines()[3]
+
+
+@pytest.mark.parametrize("known", [{"factor": 0.9}, {"factor": float("nan")}, {"level": 1}, {"by": "color"}])
+def test_wrong_rules_are_refused(known):
+    with pytest.raises(al.ParameterError, match="must"):
+        al.outliers(rows_of(steps(1, 2, 3)), **known)
+
+
+def test_two_parties_have_no_outlier():
+    with pytest.raises(al.ParameterError, match="at least 3 rows, got 2"):
+        al.outliers(rows_of(steps(1, 2)))
