@@ -13,7 +13,7 @@ from populations import Population
 
 TAILS = (0.05, 0.01, 0.05 / 276)
 CLAIMED = (1.3, 1.5, 2.5)  # times each of these, at most
-PARTIES, REPEATS = 512, 2  # of each side, for each public seed
+PARTIES, REPEATS = 256, 4  # of each side, for each public seed; each party is in so many pairs
 IN_SAMPLE = 50_000  # people of a party whose votes tell how far chance reaches, as a plan has it
 
 

@@ -15,11 +15,11 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 DATA = Path(os.environ.get("ARMSLENGTH_DATA") or Path(__file__).parents[2] / "shared" / "data")
-TYPES = 4096  # of people, of a larger data set
+TYPES = 2048  # of people, of a larger data set
 _ITEMS = 2000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Population:
     """Types of people, and how often each is drawn.
 
@@ -106,12 +106,12 @@ class Population:
         return Population.of(sparse.vstack([self.types, added]), self.frequencies, households)
 
 
-def _chosen(matrix: Any, seed: int) -> Population:
-    """The people of a data set with at least one item; at most `TYPES` of them."""
+def _chosen(matrix: Any, seed: int, most: int = TYPES) -> Population:
+    """The people of a data set with at least one item; at most so many of them."""
     matrix = sparse.csr_array(matrix)
     rows = np.flatnonzero(np.diff(matrix.indptr) > 0)
-    if len(rows) > TYPES:
-        rows = np.sort(np.random.default_rng(seed).choice(rows, TYPES, replace=False))
+    if len(rows) > most:
+        rows = np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
     return Population.of(matrix[rows])
 
 
@@ -133,12 +133,12 @@ def nhds() -> tuple[sparse.csr_array, NDArray[Any], NDArray[Any], list[str]]:
     return matrix, party, names, codes.dictionary.to_pylist()
 
 
-def nhds_party(name: str | None = None) -> Population:
-    """Stays of one party, or of all."""
+def nhds_party(name: str | None = None, most: int = TYPES) -> Population:
+    """Stays of one party, or of all; at most so many."""
     matrix, party, names, _ = nhds()
     if name is not None:
         matrix = matrix[np.flatnonzero(names[party] == name)]
-    return _chosen(matrix, 1)
+    return _chosen(matrix, 1, most)
 
 
 def _from_file(name: str) -> Population:
@@ -203,10 +203,10 @@ def one_of_three() -> Population:
     return Population.of_lists([[0], [1], [2]], 3, [0.5, 0.3, 0.2])
 
 
-def few_are_popular(share: float = 0.4) -> Population:
+def few_are_popular(share: float = 0.4, others: int = TYPES // 2) -> Population:
     """Some people have one item, the popular one; the others have twenty others each."""
-    others = independent(np.full(TYPES // 2, 20), zipf(0.9, _ITEMS - 1), 5)
-    lists = [np.array([0]), *(1 + row for row in np.split(others.types.indices, others.types.indptr[1:-1]))]
+    rest = independent(np.full(others, 20), zipf(0.9, _ITEMS - 1), 5).types
+    lists = [np.array([0]), *(1 + row for row in np.split(rest.indices, rest.indptr[1:-1]))]
     return Population.of_lists(
         lists, _ITEMS, [share, *np.full(len(lists) - 1, (1 - share) / (len(lists) - 1))]
     )
@@ -223,3 +223,32 @@ def shortened(population: Population, size: int) -> tuple[Population, Population
     profile = long.profile()
     found = np.flatnonzero(profile)
     return long, Population.of_lists([[item] for item in found.tolist()], count, profile[found])
+
+
+CHAPTERS = {  # of ICD-9: the first number of each
+    1: "Infections",
+    140: "Neoplasms",
+    240: "Endocrine",
+    280: "Blood",
+    290: "Mental",
+    320: "Nervous",
+    390: "Circulatory",
+    460: "Respiratory",
+    520: "Digestive",
+    580: "Genitourinary",
+    630: "Pregnancy",
+    680: "Skin",
+    710: "Musculoskeletal",
+    740: "Congenital",
+    760: "Perinatal",
+    780: "Symptoms",
+    800: "Injuries",
+}
+OF_LETTERS = {"V": "Other reasons", "E": "External causes"}
+
+
+def chapter(code: str) -> str:
+    """The chapter of a diagnosis in ICD-9."""
+    if code[0] in OF_LETTERS:
+        return OF_LETTERS[code[0]]
+    return CHAPTERS[max(first for first in CHAPTERS if first <= int(code[:3]))]
