@@ -112,9 +112,9 @@ class Case:
 
     @cached_property
     def margin_contribution(self) -> int:
-        """G, as a plan has it: half as many item groups again as a typical person has."""
-        typical = float(np.median(np.concatenate([self._counts[party][1] for party in self.parties])))
-        return min(len(self.prefixes) + 1, math.ceil(1.5 * typical)) if typical > 1 else 1
+        """G: 95 of 100 people have no more item groups than that, and count in full."""
+        counts = np.concatenate([self._counts[party][1] for party in self.parties])
+        return math.ceil(np.quantile(counts, 0.95))
 
     def people_of(self, party: str) -> int:
         """How many people a party has."""
