@@ -4,7 +4,7 @@ VENV := .venv
 BENCH_VENV := .venv-bench
 SPARK35_VENV := .venv-spark35
 
-.PHONY: help demo test test-spark35 lint types imports audit bench bench-tables bench-spark bench-differences docs paper clean
+.PHONY: help demo test test-spark35 lint types imports audit bench bench-tables bench-spark bench-differences bench-votes docs paper clean
 
 help:
 	@echo "make demo    24 generated hospitals: plan, releases in separate processes, clusters, report.html"
@@ -15,6 +15,7 @@ help:
 	@echo "make bench-tables   time and memory of event tables up to 10^8 rows (ten minutes)"
 	@echo "make bench-spark    events per second under Spark, by executors and by events up to 10^8 (fifteen minutes; needs Java)"
 	@echo "make bench-differences   which of the true top ten differences are found, beside a noisy histogram (a quarter of an hour; needs ../shared/data; QUICK=1: one repetition, no page)"
+	@echo "make bench-votes   power, width and coverage of votes beside version 0.2's cut at C items (twenty minutes; needs ../shared/data; QUICK=1: two minutes, no page)"
 	@echo "make docs    generate the reference of all commands and options"
 	@echo "make paper   compare the paper's claims with measurements; writes docs/paper.md and docs/figures (ten minutes)"
 	@echo "make clean   remove the environments and caches"
@@ -80,6 +81,9 @@ bench-spark: $(BENCH_VENV)/.bench
 
 bench-differences: $(BENCH_VENV)/.bench
 	$(BENCH_VENV)/bin/python benchmarks/what_differs.py $(if $(QUICK),--quick)
+
+bench-votes: $(BENCH_VENV)/.bench
+	$(BENCH_VENV)/bin/python benchmarks/votes.py $(if $(QUICK),--quick)
 
 paper: $(BENCH_VENV)/.bench
 	$(BENCH_VENV)/bin/python benchmarks/reproduce.py

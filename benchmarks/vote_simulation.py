@@ -6,7 +6,7 @@ are drawn again for each release, and noise comes from NumPy's generator.
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from comparators.cut_at_contribution import CutLaw, cut_sums, sampled_rows
@@ -51,9 +51,9 @@ def counted_votes(people: People, columns: Columns, size: int) -> tuple[Int64s, 
     row, weights = np.zeros(len(places), np.int32), np.repeat(VOTE // counts, counts)
     add_events(row, places, weights, values, total)
     everybody = np.ones(len(counts), dtype=np.bool_)
-    _, squares, *bins = vote_sums(people.starts, row, places, everybody, size)
+    _, squares, groups, starts, bins, bin_values = vote_sums(people.starts, row, places, everybody, size)
     norms = Norms(size, 1)
-    norms.add(Bins(*bins))
+    norms.add(Bins(groups, starts, bins, bin_values))
     return values[0], int(total[0]), int(squares.sum()), int(norms.norms(1)[0])
 
 
@@ -112,7 +112,9 @@ class Way:
         law, totals = protocol.law, protocol.total_law
         if not isinstance(law, DiscreteLaplace) or totals is None:
             raise TypeError("the protocol must have Laplace noise and totals")
-        values = step * (exact.values + drawn_noise(law, exact.values.shape, generator))
+        values: Floats = step * (exact.values + drawn_noise(law, exact.values.shape, generator)).astype(
+            np.float64
+        )
         runs, spread = len(values), protocol.spread_law
         total = exact.total + drawn_noise(totals, runs, generator)
         variance, squares, products = totals.second_moment, None, None
@@ -121,11 +123,9 @@ class Way:
             total, squares, products = total + noise[0], exact.squares + noise[0], exact.products + noise[1]
             variance += spread.second_moment
         total = np.maximum(step * total, step)
-        one = np.full(runs, model.unit)
-        cumulants = law.cumulants
-        noises = one * cumulants.k2, one**2 * cumulants.k4, one**3 * law.higher_cumulants[0]
-        bias = model.bias * one * cumulants.k2
-        rows = ShapeRows.of(values, total, noises, bias, np.full(runs, step**2 * variance))
+        noises = law.cumulants.k2, law.cumulants.k4, law.higher_cumulants[0]
+        k2, k4, k6 = (np.full(runs, model.unit**power * each) for power, each in enumerate(noises, 1))
+        rows = ShapeRows.of(values, total, (k2, k4, k6), model.bias * k2, np.full(runs, step**2 * variance))
         if self.contribution is not None:
             return sampled_rows(rows, total, self.contribution, 1.0), total
         if squares is None or products is None or spread is None:
@@ -140,13 +140,12 @@ class Way:
         """For each tail, the (lower, upper) ends of the squared distance in each release."""
         (x, total_x), (y, total_y) = (self.rows(each, generator) for each in exact)
         model = ErrorModel.of(self.protocol)
-        noise = Cumulants(
-            (x.k2 + y.k2)[:, None] / model.unit,
-            (x.k4 + y.k4)[:, None] / model.unit**2,  # type: ignore[arg-type]  # one for each release
-        )
+        k2: Any = (x.k2 + y.k2)[:, None] / model.unit  # one for each release
+        k4: Any = (x.k4 + y.k4)[:, None] / model.unit**2
+        curve = model.variance_curve(Cumulants(k2, k4))
         kind = ShapeLaw if self.contribution is None else CutLaw
-        law = kind.of(x, y, model.variance_curve(noise), 1.0, is_paired=True)
-        if isinstance(law, CutLaw):
+        law = kind.of(x, y, curve, 1.0, is_paired=True)
+        if isinstance(law, CutLaw) and self.contribution is not None:
             law = replace(law, contribution=self.contribution)
         fewest = np.minimum(total_x, total_y) / float(self.protocol.resolution)
         found = []

@@ -233,7 +233,7 @@ def _draw(lines: list[Line]) -> None:
     figure, axes = plt.subplots(
         len(EPSILONS), len(pairs), figsize=(13, 6), sharey=True, layout="constrained", squeeze=False
     )
-    styles = {
+    styles: dict[str, dict[str, Any]] = {
         "votes": {"color": "tab:blue", "linewidth": 2.0},
         "C = 1": {"color": "tab:olive"},
         "C = 5": {"color": "tab:orange"},

@@ -5,11 +5,12 @@ Real data are read from `../shared/data` or from the folder ARMSLENGTH_DATA. Wit
 
 import argparse
 import json
+import math
 import os
 import time
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,10 @@ from report import RESULTS
 import armslength as al
 from armslength.demo import CHAPTERS, CODES, generated_hospitals
 from armslength.estimates.intervals import Level
-from armslength.estimates.prevalence import Prevalence
+from armslength.estimates.prevalence import Noise, Prevalence
 from armslength.estimates.totals import totals
+from armslength.laws import DiscreteLaplace
+from armslength.protocol.neighbors import VOTE
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "benchmarks-differences.md"
@@ -34,7 +37,10 @@ DATA = Path(os.environ.get("ARMSLENGTH_DATA") or ROOT.parent / "shared" / "data"
 TOP, CANDIDATES, ERROR = 10, 100, 0.05
 EPSILONS, NO_NOISE = ("0.5", "1", "3"), "10000"
 REPETITIONS = 5
-SHARES = {"margin_share": "0.2", "total_share": "0.05"}  # of ε; the histogram has totals, too, and no margins
+SHARES = {
+    "margin_share": "0.3",
+    "total_share": "0.1",
+}  # of ε; the histogram has the second, too, and no margins
 _TO_TOTALS = 0.02  # of the error, as explain_items has it
 SKETCHES = {
     "sketch, s = 1": (1, 2048),
@@ -50,7 +56,7 @@ Scores = dict[
 
 @dataclass(frozen=True)
 class Case:
-    """Event tables of parties, and how much of a person counts.
+    """Event tables of parties.
 
     Attributes:
         name: On the page.
@@ -60,8 +66,6 @@ class Case:
         vocabulary: All items, public.
         prefixes: The beginnings of items that are the item groups.
         rule: The prefixes in words.
-        contribution: C.
-        margin_contribution: G.
     """
 
     name: str
@@ -71,8 +75,6 @@ class Case:
     vocabulary: list[str]
     prefixes: list[str]
     rule: str
-    contribution: int
-    margin_contribution: int
 
     @cached_property
     def group_of_item(self) -> NDArray[np.int64]:
@@ -86,8 +88,8 @@ class Case:
         return np.fromiter(places, np.int64)
 
     @cached_property
-    def _counts(self) -> dict[str, tuple[NDArray[np.int64], int, NDArray[np.int64]]]:
-        """Of each party: how many people have each item, how many people there are, how many have an item of each item group."""
+    def _counts(self) -> dict[str, tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]]:
+        """Of each party: the sum of all votes for each item, how many item groups each person has, how many people each item group has."""
         numbers = {item: number for number, item in enumerate(self.vocabulary)}
         names = self.events["party"].combine_chunks().dictionary_encode()
         items = self.events["item"].combine_chunks().dictionary_encode()
@@ -95,26 +97,32 @@ class Case:
         person = (
             self.events["person"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
         )
-        groups, found = len(self.prefixes) + 1, {}
+        groups = len(self.prefixes) + 1
+        found: dict[str, tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]] = {}
         for place, name in enumerate(names.dictionary.to_pylist()):
             own = names.indices.to_numpy() == place
             cells = np.unique(person[own] * groups + self.group_of_item[codes[own]])
+            vote = 1 / np.bincount(person[own])[person[own]]
             found[name] = (
-                np.bincount(codes[own], minlength=len(self.vocabulary)),
-                len(np.unique(person[own])),
+                np.bincount(codes[own], vote, len(self.vocabulary)).astype(np.float64),
+                np.unique(cells // groups, return_counts=True)[1],
                 np.bincount(cells % groups, minlength=groups),
             )
         return found
 
+    @cached_property
+    def margin_contribution(self) -> int:
+        """G: 95 of 100 people have no more item groups than that, and count in full."""
+        counts = np.concatenate([self._counts[party][1] for party in self.parties])
+        return math.ceil(np.quantile(counts, 0.95))
+
     def people_of(self, party: str) -> int:
         """How many people a party has."""
-        return self._counts[party][1]
+        return len(self._counts[party][1])
 
     def item_shares(self, party: str) -> NDArray[np.float64]:
-        """The truth: of all that a party's people have, the share of each item."""
-        counts = self._counts[party][0].astype(np.float64)
-        shares: NDArray[np.float64] = counts / counts.sum()
-        return shares
+        """The truth: the share of each item in an average person's vote."""
+        return self._counts[party][0] / self.people_of(party)
 
     def group_shares(self, party: str) -> NDArray[np.float64]:
         """The same for item groups: what a histogram estimates."""
@@ -122,8 +130,7 @@ class Case:
 
     def prevalences(self, party: str) -> NDArray[np.float64]:
         """The truth: the share of a party's people with an item of each item group."""
-        _, people, with_item = self._counts[party]
-        return with_item / people
+        return self._counts[party][2] / self.people_of(party)
 
     def group_sums(self, numbers: NDArray[Any]) -> NDArray[np.float64]:
         """The sums of numbers of items over each item group."""
@@ -169,7 +176,7 @@ def _babynames() -> Case | None:
     vocabulary = data["names"].tolist()
     letters = sorted({name[0] for name in vocabulary})
     return Case(
-        "babynames", "births of 2025", events, states, vocabulary, letters, "the first letter of a name", 1, 1
+        "babynames", "births of 2025", events, states, vocabulary, letters, "the first letter of a name"
     )
 
 
@@ -188,7 +195,7 @@ def _retail() -> Case | None:
     vocabulary = data["item"].tolist()
     prefixes = sorted({item[:2] for item in vocabulary})
     rule = "the first two characters of a stock code"
-    return Case("retail", "customers", events, countries, vocabulary, prefixes, rule, 5, 3)
+    return Case("retail", "customers", events, countries, vocabulary, prefixes, rule)
 
 
 def _eicu() -> Case | None:
@@ -207,7 +214,7 @@ def _eicu() -> Case | None:
     vocabulary = data["feature"].tolist()
     first = {"rx:" if item.startswith("rx:") else item.split("|")[0] for item in vocabulary}
     rule = "the first part of a diagnosis or treatment; all drug orders together"
-    return Case("eicu", "patients", events, regions, vocabulary, sorted(first), rule, 5, 3)
+    return Case("eicu", "patients", events, regions, vocabulary, sorted(first), rule)
 
 
 def _demo() -> Case:
@@ -227,22 +234,14 @@ def _demo() -> Case:
     letters = list(CHAPTERS)
     codes = [f"{letters[code % len(letters)]}{code // len(letters):04d}" for code in range(CODES)]
     rule = "the first letter of a code, its chapter"
-    return Case("demo", "patients", events, tuple(sorted(first.values())), codes, letters, rule, 2, 2)
+    return Case("demo", "patients", events, tuple(sorted(first.values())), codes, letters, rule)
 
 
 CASES = (_babynames, _retail, _eicu, _demo)
 
 
-def _protocol(case: Case, transform: Any, epsilon: str, **fields: Any) -> al.Protocol:
-    return al.Protocol(
-        transform,
-        epsilon=epsilon,
-        contribution=case.contribution,
-        count="people",
-        one_group=True,
-        unit="one person",
-        **fields,
-    )
+def _protocol(transform: Any, epsilon: str, **fields: Any) -> al.Protocol:
+    return al.Protocol(transform, epsilon=epsilon, contribution="vote", unit="one person", **fields)
 
 
 def _release(case: Case, protocol: al.Protocol) -> al.Sketches:
@@ -284,15 +283,15 @@ def _margins(case: Case, rows: al.Sketches, pair: tuple[str, str]) -> tuple[floa
 
 
 def _summed_histogram(case: Case, rows: al.Sketches, pair: tuple[str, str]) -> tuple[float, float, float]:
-    """The histogram summed over the items of each item group, over the total: the exact law of these sums.
+    """The histogram summed over the items of each item group, over the number of people: the law of these sums.
 
-    It estimates shares of all that people have, not of people. It is held against the truth of which it finds more.
+    It estimates shares of votes, not of people. It is held against the truth of which it finds more.
     """
     groups, sizes = len(case.prefixes) + 1, case.group_sums(np.ones(len(case.vocabulary)))
     sides, ends = [], []
     for party in pair:
         row = rows[party]
-        sides.append(case.group_sums(row.values[0]))
+        sides.append(case.group_sums(row.values[0] / VOTE))
         total = totals(row)
         low, high = (
             float(end[0]) for end in total.rule.interval(Level(_TO_TOTALS * ERROR / 4, "guaranteed"))
@@ -307,6 +306,8 @@ def _summed_histogram(case: Case, rows: al.Sketches, pair: tuple[str, str]) -> t
         tail = (1 - _TO_TOTALS) * ERROR / 2 / groups
         law = rows.protocols[0].law
         # of E/small − F/large, for sums E and F of as many noises as the item group has items
+        if not isinstance(law, DiscreteLaplace):
+            raise TypeError("votes have Laplace noise")
         reach = np.array([_reach(law, max(1, int(size)), small / large, tail) / small for size in sizes])
         lower, upper = corners.min(axis=0) - reach, corners.max(axis=0) + reach
     scores = [
@@ -317,15 +318,10 @@ def _summed_histogram(case: Case, rows: al.Sketches, pair: tuple[str, str]) -> t
     return max(top), max(told), min(wrong)
 
 
-_reaches: dict[Any, float] = {}
-
-
-def _reach(law: Any, count: int, ratio: float, tail: float) -> float:
-    key = law, count, ratio, tail
-    if key not in _reaches:
-        noise = Prevalence(np.zeros(1), 0.0, ((law, count),), beyond_chance=False)
-        _reaches[key] = float(noise.quantiles(np.array([ratio]), tail)[1][0])
-    return _reaches[key]
+@cache
+def _reach(law: DiscreteLaplace, count: int, ratio: float, tail: float) -> float:
+    noises = (Noise(law, count), Noise(law, count, ratio))
+    return Prevalence(np.zeros(1), 0.0, 0.0, (), noises, beyond_chance=False).people_noise(tail)
 
 
 def _items(
@@ -333,18 +329,20 @@ def _items(
 ) -> tuple[float, float, float]:
     """What `al.explain_items` finds of the whole vocabulary's top ten; an item in a tie with a listed one does not count."""
     truth = case.item_shares(pair[1]) - case.item_shares(pair[0])
-    vocabulary = {"vocabulary": case.vocabulary} if rows.protocols[0].vocabulary else {}
+    vocabulary = case.vocabulary if rows.protocols[0].vocabulary else None
     numbers = {item: number for number, item in enumerate(case.vocabulary)}
     value, lower, upper = np.full((3, len(truth)), [[np.nan], [-np.inf], [np.inf]])
     try:
         found = al.explain_items(
-            rows[pair[0]], rows[pair[1]], listed, by="shape", level=1 - ERROR, **vocabulary
+            rows[pair[0]], rows[pair[1]], listed, by="shape", level=1 - ERROR, vocabulary=vocabulary
         )
     except al.NotResolvableError:
-        if not vocabulary:
+        if vocabulary is None:
             return 0.0, 0.0, 0.0
         # A histogram has a plain top ten even where a total may be 0.
-        a, b = (rows[party].values[0] / max(1.0, float(totals(rows[party]).value[0])) for party in pair)
+        a, b = (
+            rows[party].values[0] / VOTE / max(1.0, float(totals(rows[party]).value[0])) for party in pair
+        )
         places = np.array([numbers[item] for item in listed])
         value[places] = (b - a)[places]
         return _score(truth, value, lower, upper)
@@ -363,7 +361,7 @@ def _fields(case: Case) -> dict[str, Any]:
 
 def _histogram(case: Case, epsilon: str, **fields: Any) -> al.Sketches:
     identity = al.Identity(input_dim=len(case.vocabulary))
-    return _release(case, _protocol(case, identity, epsilon, vocabulary=case.vocabulary, **fields))
+    return _release(case, _protocol(identity, epsilon, vocabulary=case.vocabulary, **fields))
 
 
 def _measure(case: Case, epsilon: str, number: int) -> Scores:
@@ -371,7 +369,7 @@ def _measure(case: Case, epsilon: str, number: int) -> Scores:
     released = {}
     for name, (sparsity, size) in SKETCHES.items():
         transform = al.SparseJL(sketch_dim=size, sparsity=sparsity, seed=f"what differs {number}")
-        released[name] = _release(case, _protocol(case, transform, epsilon, **_fields(case)))
+        released[name] = _release(case, _protocol(transform, epsilon, **_fields(case)))
     first, last = released.values()
     histogram = _histogram(case, epsilon, total_share=SHARES["total_share"])
     scores = defaultdict(list)
@@ -387,12 +385,12 @@ def _measure(case: Case, epsilon: str, number: int) -> Scores:
 
 
 def _without_noise(case: Case) -> dict[str, dict[str, float]]:
-    """The plain top ten by what the bounds leave, and by a guess that looks at no data."""
+    """The plain top ten without noise, where people above G item groups weigh less, and by a guess that looks at no data."""
     rows = _histogram(case, NO_NOISE, **_fields(case))
     found = defaultdict(list)
     for pair in combinations(case.parties, 2):
         (a, b), few = [rows[party] for party in pair], case.candidates(pair)
-        people = [np.asarray(side.margins)[0, :-1] / np.asarray(side.margins)[0, -1] for side in (a, b)]
+        people = [np.asarray(side.margins)[0, :-1] / np.asarray(side.totals)[0] for side in (a, b)]
         items = [side.values[0] / side.values[0].sum() for side in (a, b)]
         is_listed = np.isin(case.vocabulary, few)
         is_first = np.isin(case.vocabulary, few[:TOP])
@@ -424,7 +422,7 @@ def _results(cases: list[Case], repetitions: int) -> dict[str, Any]:
             "groups": len(case.prefixes) + 1,
         }
         about["listed"] = float(np.mean([case.listed_share(pair) for pair in combinations(case.parties, 2)]))
-        about |= {"rule": case.rule, "C": case.contribution, "G": case.margin_contribution}
+        about |= {"rule": case.rule, "G": case.margin_contribution}
         cells: dict[str, dict[str, dict[str, list[list[float]]]]] = {}
         for epsilon in EPSILONS:
             for number in range(repetitions):
@@ -471,15 +469,15 @@ def _compared(report: dict[str, Any], question: str, column: int) -> str:
 
 def _sizes(report: dict[str, Any]) -> str:
     lines = [
-        "| data | people | items | item groups | C | G | true top ten that is listed, % |",
-        "|---|---|---:|---|---:|---:|---:|",
+        "| data | people | items | item groups | G | true top ten that is listed, % |",
+        "|---|---|---:|---|---:|---:|",
     ]
     for name, found in report.items():
         about = found["about"]
         people = ", ".join(f"{party} {count:,}" for party, count in about["people"].items())
         lines.append(
             f"| {name} | {about['who']}: {people} | {about['items']:,} | {about['groups']}: {about['rule']} "
-            f"| {about['C']} | {about['G']} | {100 * about['listed']:.0f} |"
+            f"| {about['G']} | {100 * about['listed']:.0f} |"
         )
     return "\n".join(lines)
 
