@@ -263,18 +263,11 @@ class Shape:
         if boxes[0].any() or boxes[1].any():
             box_lower, box_upper = self.box(level)
             if is_sampled:  # the box knows nothing of chance; a row against itself is 0 in any case
-                box_lower, box_upper = self._sure(lower, level), np.where(box_upper == 0, 0.0, np.inf)
-                box_lower[is_special] = 0.0
+                box_lower, box_upper = np.zeros_like(box_lower), np.where(box_upper == 0, 0.0, np.inf)
             lower, upper = np.where(boxes[0], box_lower, lower), np.where(boxes[1], box_upper, upper)
         is_unknown = ~_have_totals(self.sides, level) & (upper != 0)
         lower, upper = np.where(is_unknown, 0.0, lower), np.where(is_unknown, np.inf, upper)
         return np.nan_to_num(lower, nan=0.0, posinf=np.inf), np.nan_to_num(upper, nan=np.inf, posinf=np.inf)
-
-    def _sure(self, lower: Floats, level: Level) -> Floats:
-        """How far lower ends go before totals are too coarse: whether shapes differ may be known where the distance is not."""
-        none = np.zeros_like(lower)
-        sure, _ = bisect(lambda d: ~self.law.is_coarse(d, level.tail), none, lower, _HALVINGS)
-        return np.where(self.law.is_coarse(none, level.tail), 0.0, sure)
 
     def box(self, level: Level) -> Bounds:
         """All that the intervals of totals, norms and distances allow; nothing is known where a total may be 0."""
