@@ -17,6 +17,7 @@ from armslength.estimates.pair_noise import Floats
 from armslength.estimates.variance import VarianceCurve
 
 _HALVINGS = 24
+_STEPS = 8  # from 0 to a lower end, where totals are looked at
 _PAIRS_AT_ONCE = 1 << 13
 _DOUBLINGS = 60  # of the first guess of an upper end; beyond that there is none
 _SKEWNESS = np.concatenate([[0.0], np.geomspace(0.005, 20.0, 300)])
@@ -302,6 +303,21 @@ class ShapeLaw:
             np.sqrt(np.maximum(vx, vy) / 2) * -np.log(2 * tail) > COARSE
         )
         return is_coarse
+
+    def known_from(self, lower: Floats, tail: float) -> Floats:
+        """(11) These lower ends, each moved down to the nearest D at which no total is too coarse; 0 if there is none.
+
+        D̂ grows with D, so what excludes a distance excludes all that are smaller.
+        """
+        is_coarse = self.is_coarse(lower, tail)
+        if not is_coarse.any():
+            return lower
+        step, fine = lower / _STEPS, np.full_like(lower, -1.0)
+        for number in range(_STEPS):
+            fine = np.where(self.is_coarse(number * step, tail), fine, number * step)
+        start = np.maximum(fine, 0.0)
+        end, _ = bisect(lambda d: ~self.is_coarse(d, tail), start, start + step, _HALVINGS)
+        return np.where(is_coarse, np.where(fine < 0, 0.0, end), lower)
 
     def interval(self, tail: float) -> tuple[Floats, Floats]:
         """(11) Every D that the estimate does not exclude: each end misses with at most this probability.

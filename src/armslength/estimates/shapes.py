@@ -260,10 +260,12 @@ class Shape:
         is_special[self.shared] = True
         boxes = [is_special | self.law.is_coarse(end, level.tail) for end in ends]
         lower, upper = ends
+        if is_sampled:
+            lower = self.law.known_from(lower, level.tail)
         if boxes[0].any() or boxes[1].any():
             box_lower, box_upper = self.box(level)
             if is_sampled:  # the box knows nothing of chance; a row against itself is 0 in any case
-                box_lower, box_upper = np.zeros_like(box_lower), np.where(box_upper == 0, 0.0, np.inf)
+                box_lower, box_upper = np.where(is_special, 0.0, lower), np.where(box_upper == 0, 0.0, np.inf)
             lower, upper = np.where(boxes[0], box_lower, lower), np.where(boxes[1], box_upper, upper)
         is_unknown = ~_have_totals(self.sides, level) & (upper != 0)
         lower, upper = np.where(is_unknown, 0.0, lower), np.where(is_unknown, np.inf, upper)

@@ -73,9 +73,8 @@ class TypicalParties:
     def squared_distances(self, tail: float) -> tuple[Floats, Floats, Floats]:
         """(value, lower, upper) of the squared distance of each row from its typical party; each end misses with this probability."""
         law = self.shapes.law(self.rows, self.typical, is_paired=True)
-        ends = law.interval(tail)
-        coarse = [law.is_coarse(end, tail) for end in ends]
-        lower, upper = np.where(coarse[0], 0.0, ends[0]), np.where(coarse[1], np.inf, ends[1])
+        lower, upper = law.interval(tail)
+        lower, upper = law.known_from(lower, tail), np.where(law.is_coarse(upper, tail), np.inf, upper)
         return law.value[:, 0], lower[:, 0], upper[:, 0]
 
     def similarities(self, level: Level) -> tuple[Floats, Floats, Floats]:
