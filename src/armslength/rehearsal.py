@@ -1,4 +1,4 @@
-"""A rehearsal on public or made-up data: releases over a grid of ε, C and k, beside the truth, and counted by no ledger."""
+"""A rehearsal on public or made-up data: releases of votes over a grid of ε and k, beside the truth, and counted by no ledger."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,11 @@ BANNER = "REHEARSAL: made-up or public data, no privacy was spent"
 LEVEL = 0.95
 RUNS = 3
 _ENOUGH = 0.9  # the share of the pairs that differ, or of the groups, that a good setting shows
-_NO_NOISE_DIM = 1 << 14  # a sketch whose own error is small
+_NO_NOISE = (
+    10_000,
+    4096,
+    "0.5",
+)  # ε and its share: noise of a thousandth of a vote; and the largest sketch that tells how far chance reaches
 _MOST_EVENTS = 10**7  # of made-up parties: a few GB
 
 Point = dict[str, Any]
@@ -56,12 +60,12 @@ def made_up(parties: int = 24, people: int = 700, items_per_person: int = 3, see
     return PublicData(pa.concat_tables(tables), columns, regions)
 
 
-def protocol_of(epsilon: Any, contribution: int, sketch_dim: int, share: Any) -> al.Protocol:
-    """A protocol with a new public matrix; without ε, one whose noise is 0 but for one draw in 10^10."""
+def protocol_of(epsilon: Any, sketch_dim: int, share: Any) -> al.Protocol:
+    """A protocol of votes with a new public matrix; without ε, one with next to no noise."""
     if epsilon is None:
-        epsilon, share = 50 * contribution, "0.5"  # scales of at most 1/25
-    bounds: dict[str, Any] = {"epsilon": epsilon, "contribution": contribution, "total_share": share}
-    return al.Protocol(al.SparseJL(sketch_dim=sketch_dim), unit="one person", **bounds)
+        epsilon, sketch_dim, share = _NO_NOISE
+    transform = al.SparseJL(sketch_dim=sketch_dim)
+    return al.Protocol(transform, epsilon=epsilon, contribution="vote", total_share=share, unit="one person")
 
 
 @dataclass(frozen=True)
@@ -69,11 +73,11 @@ class Rehearsal:
     """What answers would look like.
 
     Attributes:
-        points: One row for each point of the grid, with means over all runs, after those without noise, whose ε is None. Pairs are
-            told apart beyond chance, by shape, all together; groups are supported. The right ones are true.
+        points: One row for each point of the grid, with means over all runs, after the one without noise, whose ε is None. Pairs are
+            told apart beyond chance, by profile, all together; no two parties of a group are. The right ones are true.
         pairs: How many pairs there are.
         differ: How many truly differ: as made up, or as far as they are told apart without noise.
-        groups: How many true groups of several parties there are: as made up, or supported without noise.
+        groups: How many true groups of several parties there are: as made up, or found without noise.
     """
 
     points: list[Point]
@@ -94,7 +98,7 @@ class Rehearsal:
             return "Even without noise no pair is told apart. A larger ε would not help; more people may."
         count = f"{self.chosen['right']:.4g} of {self.differ:,} pairs that differ are told apart."
         if not self._smallest("right", self.differ):
-            remedy = "Try a larger ε, another share for totals, or parties with more people."
+            remedy = "Try a larger ε, or parties with more people."
             return f"No point of this grid shows enough. The best is {setting_text(self.chosen)}: {count} {remedy}"
         text = f"Choose {setting_text(self.chosen)}, the smallest ε of this grid that shows enough: {count}"
         groups = self._smallest("right_groups", self.groups)
@@ -110,40 +114,38 @@ class Rehearsal:
 
 def setting_text(point: Point) -> str:
     """The settings of a point."""
-    return f"ε = {point['epsilon']}, C = {point['contribution']}, k = {point['sketch_dim']}"
+    return f"ε = {point['epsilon']}, k = {point['sketch_dim']}"
 
 
-def rehearse(
-    data: PublicData, epsilons: Sequence[str], bounds: Sequence[int], dims: Sequence[int], share: str
-) -> Rehearsal:
-    """Releases and answers for all ε, C and k, beside the truth; all settings are checked before."""
+def rehearse(data: PublicData, epsilons: Sequence[str], dims: Sequence[int], share: str) -> Rehearsal:
+    """Releases and answers for all ε and k, beside the truth; all settings are checked before."""
     parties = data.columns["public_groups"]
     if not 2 <= len(parties) <= MOST_PARTIES:
         raise ParameterError(f"a rehearsal must have 2 to {MOST_PARTIES} parties, got {len(parties)}")
-    settings = [*product([None], bounds, [_NO_NOISE_DIM]), *product(epsilons, bounds, dims)]
+    settings = [(None, _NO_NOISE[1]), *product(epsilons, dims)]
     protocols = [protocol_of(*setting, share) for setting in settings]
     if not protocols[-1].total_share:
-        raise ParameterError("total_share must be above 0 to compare shapes, got 0")
+        raise ParameterError("total_share must be above 0 to compare profiles, got 0")
     answers = []
     with progress("rehearsal", len(protocols), "settings", show=True) as advance:
         for protocol in protocols:
             answers.append([_answers(data.release(protocol)) for _ in range(RUNS)])
             advance(1)
-    truth = max((runs[0] for runs in answers[: len(bounds)]), key=lambda answer: int(answer[0].sum()))
+    truth = answers[0][0]
     if data.regions is not None:
         made = [np.array(parties)[data.regions == region].tolist() for region in np.unique(data.regions)]
         groups = {frozenset(labels) for labels in made if len(labels) > 1}
         truth = np.triu(data.regions[:, None] != data.regions), groups
     points = []
-    for (epsilon, bound, dim), runs in zip(settings, answers, strict=True):
+    for (epsilon, dim), runs in zip(settings, answers, strict=True):
         means = np.mean([_counts(run, truth) for run in runs], axis=0).round(1).tolist()
         counts = zip(("told_apart", "right", "groups", "right_groups"), means, strict=True)
-        points.append({"epsilon": epsilon, "contribution": bound, "sketch_dim": dim, **dict(counts)})
+        points.append({"epsilon": epsilon, "sketch_dim": dim, **dict(counts)})
     return Rehearsal(points, len(parties) * (len(parties) - 1) // 2, int(truth[0].sum()), len(truth[1]))
 
 
 def _answers(sketches: al.Sketches) -> _Answers:
-    """The pairs told apart beyond chance, and the supported groups."""
+    """The pairs told apart beyond chance, and the groups in which none is."""
     resolved = al.shape_distances(sketches, beyond_chance=True).resolved(LEVEL, simultaneous=True)
     part = sketches[has_sure_total(sketches)]
     if len(part) < 2:

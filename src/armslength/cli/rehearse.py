@@ -24,21 +24,21 @@ from armslength.results import table_lines
 
 _COLUMNS = ("person", "item", "group", "public_groups")
 _MADE_UP = ("parties", "people", "items_per_person", "seed")
-_TITLES = ("ε", "C", "k", "pairs told apart", "right", "groups found", "right groups")
+_TITLES = ("ε", "k", "pairs told apart", "right", "groups found", "right groups")
 
 
 @click.command(
     epilog="""\b
 Examples:
   armslength rehearse
-  armslength rehearse --parties 9 --people 3000 --epsilon 1 --epsilon 2 --contribution 5 --sketch-dim 512
+  armslength rehearse --parties 9 --people 3000 --items-per-person 7 --epsilon 0.5 --epsilon 1 --sketch-dim 512
   armslength rehearse last-year.parquet --public --person patient --item code --group hospital \\
              --public-groups @hospitals.txt -o rehearsal-last-year.html
 
---epsilon, --contribution and --sketch-dim may come several times: every combination is tried. Pairs are told apart beyond
-chance, by shape, all together at 95%. Right are those that truly differ: as made up, or as SOURCE shows without noise. Enough is
-90% of them. The lines without noise show what chance alone hides. Never rehearse with private data: its answers without
-noise are shown, and no ledger counts what is spent.
+--epsilon and --sketch-dim may come several times: every combination is tried. Every person has one vote, split over all their
+items. Pairs are told apart beyond chance, all together at 95%. Right are those that truly differ: as made up, or as SOURCE shows
+without noise. Enough is 90% of them. The line without noise shows what chance alone hides. Never rehearse with private data: its
+answers without noise are shown, and no ledger counts what is spent.
 """
 )
 @click.argument("files", nargs=-1, type=click.Path(), metavar="[SOURCE...]")
@@ -53,15 +53,14 @@ noise are shown, and no ledger counts what is spent.
 @option("--items-per-person", "Items of each, about.  [default: 3]", type=click.IntRange(1))
 @option("--seed", "The seed of the made-up data.  [default: 2026]", type=click.IntRange(0))
 @option("--epsilon epsilons", "ε of each release.", multiple=True, default=["0.5", "1", "2", "4"])
-@option("--contribution bounds", "C: items of a person that count.", multiple=True, default=[1, 3])
 @option("--sketch-dim dims", "k: numbers of a sketch.", multiple=True, default=[256, 1024])
-@option("--total-share share", "The share of ε for totals.", default="0.2")
+@option("--total-share share", "The share of ε for the number of people.", default="0.1")
 @option("-o --output", "Where the report of one point goes.", type=FILE, default="rehearsal.html")
 @FORMAT
 def rehearse(files: tuple[str, ...], public: bool, output: str, output_format: str, **options: Any) -> None:
     """Try the whole workflow on public or made-up data, and see what the answers would look like.
 
-    Releases are tried over a grid of ε, C and k, and compared with the truth, which is known. The smallest ε that shows most of
+    Releases are tried over a grid of ε and sizes of a sketch, and compared with the truth, which is known. The smallest ε that shows most of
     it is chosen, and the report of that point is written. Nothing is spent, no ledger is needed, and no sketch is written.
     """
     name = Path(output).name.lower()
@@ -86,7 +85,7 @@ def rehearse(files: tuple[str, ...], public: bool, output: str, output_format: s
     result = rehearsal.rehearse(data, **options)
     click.echo(_result_text(result, output_format))
     point, text = result.chosen, rehearsal.setting_text(result.chosen)
-    setting = point["epsilon"], point["contribution"], point["sketch_dim"]
+    setting = point["epsilon"], point["sketch_dim"]
     sketches = data.release(rehearsal.protocol_of(*setting, options["share"]))
     al.report(sketches, output, title=f"Rehearsal: {text}", level=rehearsal.LEVEL, banner=rehearsal.BANNER)
     echo_notes(rehearsal.BANNER, f"the report of {text} is in {output}")

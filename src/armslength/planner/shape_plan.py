@@ -279,8 +279,8 @@ class ShapePlan(AnyPlan):
         """What is assumed about people, items and profiles, in words."""
         situation, mix = self.situation, self.situation.mix
         text = (
-            f"No data was read. This assumes that people typically have {plural(round(situation.items_per_person), 'different item')}, independent of each "
-            f"other, and that two votes of a party, drawn at random, are for the same item in 1 of {1 / mix.concentration:,.0f} cases. "
+            f"No data was read. This assumes that people typically have {plural(round(situation.items_per_person), 'different item')}, "
+            f"and that two votes of a party, drawn at random, are for the same item in 1 of {1 / mix.concentration:,.0f} cases. "
             "Similarity is the cosine of two profiles: 1 for equal ones, 0 for those that share no item."
         )
         if situation.beyond_chance:
