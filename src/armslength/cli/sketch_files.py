@@ -101,10 +101,11 @@ def _contents(sketches: "al.Sketches") -> str:
 
 
 def _document(sketches: "al.Sketches | al.Protocol") -> dict[str, Any]:
-    """All that a file says of its rows, and its card. Margins are by item group; the people behind them are in the rows."""
+    """All that a file says of its rows, and its card: totals in data units, margins by item group in people."""
     if isinstance(sketches, al.Protocol):
         return {**sketches.document(), "fingerprint": sketches.fingerprint, "space": sketches.space}
-    missing = [None] * len(sketches)
+    unit = float(sketches.protocols[0].resolution)
+    totals = [None] * len(sketches) if sketches.totals is None else (unit * sketches.totals).tolist()
     flags: dict[int, list[str]] = {}
     for finding in implausible(sketches):
         flags.setdefault(finding.row, []).append(finding.reason)
@@ -112,8 +113,7 @@ def _document(sketches: "al.Sketches | al.Protocol") -> dict[str, Any]:
         "label": sketches.labels,
         "noises": np.diff(sketches.noises.starts).tolist(),
         "in_clear": sketches.in_clear,
-        "total": missing if sketches.totals is None else sketches.totals.tolist(),
-        "people": missing if sketches.margins is None else sketches.margins[:, -1].tolist(),
+        _total_name(sketches): totals,
         "implausible": ["; ".join(flags.get(row, [])) for row in range(len(sketches))],
     }
     document = {
@@ -122,16 +122,23 @@ def _document(sketches: "al.Sketches | al.Protocol") -> dict[str, Any]:
         "space": sketches.space,
     }
     if sketches.margins is not None:
-        document["margins"] = dict(zip(sketches.margin_names, sketches.margins.T.tolist(), strict=False))
+        counts = (unit * sketches.margins[:, :-1].T).tolist()
+        document["margins"] = dict(zip(sketches.margin_names, counts, strict=True))
     return document | {"card": release_card(sketches.releases, in_clear=any(sketches.in_clear))}
+
+
+def _total_name(sketches: "al.Sketches") -> str:
+    return "people" if all(protocol.votes for protocol in sketches.protocols) else "total"
 
 
 def _page(name: str, sketches: "al.Sketches | al.Protocol", document: dict[str, Any]) -> str:
     if isinstance(sketches, al.Protocol):
         return description(sketches)
-    rows = []
+    rows, total = [], _total_name(sketches)
     for row in document["rows"]:
-        numbers = {key: f"{row[key]:g}" for key in ("noises", "total", "people") if row[key] is not None}
+        numbers = {"noises": f"{row['noises']:,}"}
+        if row[total] is not None:
+            numbers[total] = f"{row[total]:,.0f}" if total == "people" else f"{row[total]:g}"
         source = "a release" if row["noises"] == 1 else "a combination of releases"
         source = "data in the clear: NOT PRIVATE" if row["in_clear"] else source
         rows.append({"label": shortened(row["label"], LONGEST_LABEL), **numbers, "made of": source})
@@ -160,14 +167,14 @@ def _margin_lines(sketches: "al.Sketches", margins: dict[str, list[float]], coun
     """How many people of the first rows have an item in each item group, and how large the noise of one number is."""
     noises = [
         sum(
-            times**2 * protocol.margin_law.second_moment
+            (times * float(protocol.resolution)) ** 2 * protocol.margin_law.second_moment
             for protocol, times in sketches.noises.terms(row)
             if protocol.margin_law is not None
         )
         ** 0.5
         for row in range(len(sketches))
     ]
-    headings = ["people counted with an item in", *(shortened(x, LONGEST_LABEL) for x in sketches.labels)]
+    headings = ["people with an item in", *(shortened(x, LONGEST_LABEL) for x in sketches.labels)]
     cells = [[name, *(f"{number:,.0f}" for number in counts)] for name, counts in margins.items()]
     cells.append(["noise of each number", *(f"±{2 * noise:.0f}" for noise in noises)])
     columns = [
