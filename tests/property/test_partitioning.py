@@ -1,6 +1,6 @@
 """Event tables, whole: the integers of the specification for every kind of id and item, and however rows are cut, ordered, read and kept.
 
-The expected integers are those of tests/reference/contributions.py, an implementation of its own.
+The expected integers are those of tests/reference/votes.py and contributions.py, implementations of their own.
 """
 
 import json
@@ -8,6 +8,7 @@ import tempfile
 import zlib
 from contextlib import contextmanager
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,14 +21,15 @@ from hypothesis import strategies as st
 
 import armslength as al
 from armslength.ingest import event_table, partitions
-from armslength.ingest.contributions import KeyedOrder
+from armslength.ingest.contributions import KeyedOrder, Votes
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups, TableJob
 from armslength.ingest.partitions import EventStore
 from armslength.ingest.sums import SumShape
-from armslength.spark.summing import DriverSums, Layout
+from armslength.spark.summing import AddingJob, DriverSums, Layout, in_batches
 from armslength.spark.tasks import PartitionJob
-from reference.contributions import bounded_counts, canonical_person, kept_of, persons_events
+from reference.contributions import bounded_counts, canonical_person
+from reference.votes import Projection, votes
 from spark.tables import as_partition
 
 KEY = bytes(range(32))
@@ -89,27 +91,21 @@ class Case(NamedTuple):
     events: list[tuple[Any, ...]]  # person, group, item, amount
     groups: list[str]
     items: str
-    contribution: int
+    contribution: int | str
     weighted: bool
-    each_once: bool
-    one_group: bool
+    sample: str  # of votes
 
     @property
     def protocol(self):
         return al.Protocol(
-            al.SparseJL(sketch_dim=K, seed="partitions"),
+            al.SparseJL(sketch_dim=K, sparsity=2, seed="partitions"),
             epsilon=1,
             contribution=self.contribution,
-            count="people" if self.each_once else "events",
-            one_group=self.one_group,
             items=self.items,
             unit="one person",
             total_share="0.5",
+            spread_sample=self.sample,
         )
-
-    @property
-    def rule(self):
-        return {"each_once": self.each_once, "one_group": self.one_group}
 
     @property
     def counted(self):
@@ -129,13 +125,22 @@ class Case(NamedTuple):
         )
 
     def integers(self, source, **options):
-        sums = self.job(source, **options).sums(KEY)
-        return np.column_stack([sums.values, sums.totals])
+        return integers_of(self.job(source, **options).sums(KEY))
 
-    def expected(self, counts=None):
-        """The sketch and the total of each group."""
-        if counts is None:
-            counts = bounded_counts(self.counted, self.groups, self.contribution, KEY, **self.rule)
+    def expected(self):
+        """The sketch and the total of each group; of votes also Q and F."""
+        if not self.protocol.votes:
+            return self.sketch_of(bounded_counts(self.counted, self.groups, self.contribution, KEY))
+
+        def total_of(items):
+            return self.protocol.transform.columns(items).sum(axis=1) if items else [0] * K
+
+        events = [event[:3] for event in self.events]
+        rows = votes(events, self.groups, Projection(2, total_of), KEY, share=Fraction(self.sample))
+        return np.array([[*row.values, row.people, row.squares, row.norm] for row in rows])
+
+    def sketch_of(self, counts):
+        """The sketch and the total of each group, from amounts of (group, item)."""
         items = sorted({item for _, item in counts})
         matrix = np.zeros((len(self.groups), len(items)), dtype=np.int64)
         for (group, item), count in counts.items():
@@ -146,11 +151,16 @@ class Case(NamedTuple):
         return np.column_stack([sketch, matrix.sum(axis=1)])
 
 
+def integers_of(sums):
+    """The sketch, and what goes with it."""
+    return np.column_stack([sums.values, sums.totals, *([] if sums.spread is None else [sums.spread])])
+
+
 @st.composite
 def cases(draw, most=60):
     items = draw(st.sampled_from(sorted(KINDS)))
     groups = [f"g{number}" for number in range(draw(st.sampled_from([1, 2, 3, 40])))]
-    each_once = draw(st.booleans())
+    is_vote = draw(st.booleans())
     some = draw(st.lists(PERSONS, min_size=1, max_size=8))  # few, so that most have several events
     event = st.tuples(
         st.sampled_from(some),
@@ -162,10 +172,9 @@ def cases(draw, most=60):
         draw(st.lists(event, max_size=most)),
         groups,
         items,
-        draw(st.sampled_from([1, 2, 5, 40, 10**9])),
-        not each_once and draw(st.booleans()),
-        each_once,
-        draw(st.booleans()),
+        "vote" if is_vote else draw(st.sampled_from([1, 2, 5, 40, 10**9])),
+        not is_vote and draw(st.booleans()),
+        draw(st.sampled_from(["1", "0.4"])) if is_vote else "1",
     )
 
 
@@ -185,7 +194,7 @@ def write_parts(case, events, cuts, folder):
     return paths
 
 
-ALIKE = Case([(who, "g0", "flu", 1) for who in SPELLINGS], ["g0"], "string", 1, False, False, False)
+ALIKE = Case([(who, "g0", "flu", 1) for who in SPELLINGS], ["g0"], "string", "vote", False, "1")
 
 
 @settings(max_examples=80)
@@ -221,14 +230,19 @@ def test_one_more_person_adds_at_most_the_bound_and_moves_nobody_else(case, othe
         mine = [(who, group, "x" if case.items == "string" else 3, amount) for who, group, _, amount in mine]
     both = case._replace(events=case.events + mine)
     added = case.integers(both.table()) - case.integers(case.table())
-    theirs = persons_events(both.counted, case.groups).get(f"{newcomer}!", [])
-    kept = kept_of(f"{newcomer}!", theirs, case.groups, case.contribution, KEY, **case.rule) if theirs else {}
-    assert sum(map(abs, kept.values())) <= case.contribution
-    # what the newcomer keeps, to the last integer: so nothing of others has changed
-    assert np.array_equal(added, case.expected(kept))
-    # and the bound, from the product alone: a sketch of ±1 entries, s of them a column
-    assert np.abs(added[:, -1]).sum() <= case.contribution
-    assert np.abs(added[:, :-1]).sum() <= case.contribution * case.protocol.transform.sparsity
+    # what the newcomer has alone, to the last integer: so nothing of others has changed; F is no sum over people
+    sums = slice(None, K + 2)
+    assert np.array_equal(added[:, sums], case._replace(events=mine).expected()[:, sums])
+    # and the bound, from the integers alone: a sketch of ±1 entries, 2 of them a column
+    bound = case.protocol.grid_radius
+    assert np.abs(added[:, K]).sum() <= bound
+    assert np.abs(added[:, :K]).sum() <= bound * case.protocol.transform.sparsity
+    if case.protocol.votes:
+        squares, norms = added[:, K + 1], added[:, K + 2]
+        assert (squares >= 0).all()
+        assert (squares <= added[:, K]).all()
+        assert (np.abs(norms) <= squares + 1).all()
+        assert not norms[added[:, K] == 0].any()
 
 
 class Limits(NamedTuple):
@@ -286,14 +300,17 @@ def test_memory_changes_nothing(case, times, limits, threads, size):
     assert np.array_equal(found, case.expected())
 
 
-def test_little_memory_takes_the_file_several_passes_and_parts_of_persons(monkeypatch):
+@pytest.mark.parametrize("contribution", [3, "vote"])
+def test_little_memory_takes_the_file_several_passes_and_parts_of_persons(contribution, monkeypatch):
     """Otherwise the test above would prove little."""
     events = [("heavy " * 4, "g0", f"i{number % 20}", 1) for number in range(600)]
     events += [(f"p{number}", "g1", "flu", 1) for number in range(600)]
     events += [("different " * 4, "g0", f"i{number}", 1) for number in range(600)]
-    case = Case(events, ["g0", "g1"], "string", 3, False, False, False)
+    case = Case(events, ["g0", "g1"], "string", contribution, False, "1")
     passes, cells = [], []
-    jobs, shortened = EventStore.jobs, KeyedOrder.shortened
+    rule = Votes if case.protocol.votes else KeyedOrder
+    jobs, shortened = EventStore.jobs, rule.shortened
+    monkeypatch.setattr(Votes, "most_of_one", 0)
 
     def recorded(*given):
         planned = jobs(*given)
@@ -301,7 +318,7 @@ def test_little_memory_takes_the_file_several_passes_and_parts_of_persons(monkey
         return planned
 
     monkeypatch.setattr(EventStore, "jobs", recorded)
-    monkeypatch.setattr(KeyedOrder, "shortened", lambda *given: cells.append(1) or shortened(*given))
+    monkeypatch.setattr(rule, "shortened", lambda *given: cells.append(1) or shortened(*given))
     with limited(Limits(0, 60, 100)) as stores:
         assert np.array_equal(
             case.integers(case.table().to_reader(max_chunksize=50), threads=2), case.expected()
@@ -319,9 +336,9 @@ def test_little_memory_takes_the_file_several_passes_and_parts_of_persons(monkey
 def test_tasks_of_spark_give_the_same(case, limits, tasks, size):
     names = EventColumns("person", "item", "group", "weight" if case.weighted else None)
     table = replace(case.job(None), columns=names)
-    job = PartitionJob(
-        table, KEY, Layout(len(case.groups), SumShape.of(case.protocol, len(case.groups)).width, 50)
-    )
+    groups = len(case.groups)
+    job = PartitionJob(table, KEY, Layout(groups, SumShape.of(case.protocol, groups).columns, 50))
+    sent = []
     together = DriverSums(case.protocol, job.layout)
     for task in range(tasks):
         mine = [
@@ -329,7 +346,8 @@ def test_tasks_of_spark_give_the_same(case, limits, tasks, size):
         ]
         batches = as_partition(case.table(mine), [task] * len(mine), size)
         with limited(limits):
-            for row in job.rows(iter(batches)):
-                together.add(row)
-    sums = together.sums()
-    assert np.array_equal(np.column_stack([sums.values, sums.totals]), case.expected())
+            sent += job.rows(iter(batches))
+    rows = in_batches(sorted(sent, key=lambda row: row[0]))
+    for row in AddingJob.of(case.protocol, job.layout).rows(rows):
+        together.add(row)
+    assert np.array_equal(integers_of(together.sums()), case.expected())
