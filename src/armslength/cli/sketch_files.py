@@ -2,7 +2,7 @@
 
 import textwrap
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -25,6 +25,7 @@ from armslength.cli.output import TEXT_WIDTH, as_csv, as_json, at_most, echo_not
 from armslength.cli.protocol import description
 from armslength.errors import plural, printable
 from armslength.files import atomic_write
+from armslength.protocol.neighbors import VOTE
 from armslength.results import LONGEST_LABEL, Column, heading, line, shortened, table_lines
 from armslength.sketches.card import release_card
 from armslength.sketches.misfits import listed, misfits, repeated_label
@@ -33,6 +34,10 @@ from armslength.sketches.plausibility import implausible
 from armslength.sketches.sketch_file import list_files, read_files
 from armslength.sketches.verify import FAILS
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_MISSING, _UNDERCOUNT_UNIT = "missing in each, at most", 4  # margins hold four times as much
 _MOST_FLAGGED, _MOST_ITEM_GROUPS, _MOST_PARTIES = 10, 30, 5  # in the table
 
 
@@ -95,13 +100,14 @@ def _is_protocol(path: str) -> bool:
 
 def _contents(sketches: "al.Sketches") -> str:
     """How many rows there are, and what they have beside their sketches."""
-    totals, margins = sketches.totals is not None, sketches.margins is not None
+    votes, margins = sketches.spread is not None, sketches.margins is not None
+    totals = sketches.totals is not None and not votes
     sizes = f"{plural(len(sketches), 'row')} of {plural(sketches.transform.sketch_dim, 'number')}"
-    return f"{sizes}, {sketches.transform.name}{', with totals' * totals}{', with margins' * margins}"
+    return f"{sizes}, {sketches.transform.name}{', with totals' * totals}{', with people' * votes}{', with margins' * margins}"
 
 
 def _document(sketches: "al.Sketches | al.Protocol") -> dict[str, Any]:
-    """All that a file says of its rows, and its card. Margins are by item group; the people behind them are in the rows."""
+    """All that a file says of its rows, and its card. Margins are people, by item group, with how many are missing at most."""
     if isinstance(sketches, al.Protocol):
         return {**sketches.document(), "fingerprint": sketches.fingerprint, "space": sketches.space}
     missing = [None] * len(sketches)
@@ -112,8 +118,10 @@ def _document(sketches: "al.Sketches | al.Protocol") -> dict[str, Any]:
         "label": sketches.labels,
         "noises": np.diff(sketches.noises.starts).tolist(),
         "in_clear": sketches.in_clear,
-        "total": missing if sketches.totals is None else sketches.totals.tolist(),
-        "people": missing if sketches.margins is None else sketches.margins[:, -1].tolist(),
+        "total": missing
+        if sketches.totals is None or sketches.spread is not None
+        else sketches.totals.tolist(),
+        "people": missing if sketches.totals is None or sketches.spread is None else _people(sketches.totals),
         "implausible": ["; ".join(flags.get(row, [])) for row in range(len(sketches))],
     }
     document = {
@@ -122,8 +130,16 @@ def _document(sketches: "al.Sketches | al.Protocol") -> dict[str, Any]:
         "space": sketches.space,
     }
     if sketches.margins is not None:
-        document["margins"] = dict(zip(sketches.margin_names, sketches.margins.T.tolist(), strict=False))
+        *counts, undercount = sketches.margins.T
+        document["margins"] = dict(zip(sketches.margin_names, map(_people, counts), strict=True))
+        document["missing"] = _people(undercount / _UNDERCOUNT_UNIT)
     return document | {"card": release_card(sketches.releases, in_clear=any(sketches.in_clear))}
+
+
+def _people(units: "NDArray[Any]") -> list[float]:
+    """Grid units of a vote as people."""
+    people: list[float] = np.round(units / VOTE, 3).tolist()
+    return people
 
 
 def _page(name: str, sketches: "al.Sketches | al.Protocol", document: dict[str, Any]) -> str:
@@ -144,7 +160,8 @@ def _page(name: str, sketches: "al.Sketches | al.Protocol", document: dict[str, 
         *table_lines(rows, ("label", "made of")),
     ]
     if sketches.margins is not None:
-        lines += ["", *_margin_lines(sketches.span(0, _MOST_PARTIES), document["margins"], len(sketches))]
+        margins = {**document["margins"], _MISSING: document["missing"]}
+        lines += ["", *_margin_lines(sketches.span(0, _MOST_PARTIES), margins, len(sketches))]
     flagged = [
         paragraph(f"IMPLAUSIBLE: {row['label']}: {row['implausible']}")
         for row in document["rows"]
@@ -165,20 +182,21 @@ def _margin_lines(sketches: "al.Sketches", margins: dict[str, list[float]], coun
             if protocol.margin_law is not None
         )
         ** 0.5
+        / VOTE
         for row in range(len(sketches))
     ]
-    headings = ["people counted with an item in", *(shortened(x, LONGEST_LABEL) for x in sketches.labels)]
+    headings = ["people with an item in", *(shortened(x, LONGEST_LABEL) for x in sketches.labels)]
     cells = [[name, *(f"{number:,.0f}" for number in counts)] for name, counts in margins.items()]
     cells.append(["noise of each number", *(f"±{2 * noise:.0f}" for noise in noises)])
     columns = [
         Column.of_labels(heading, column, is_number=number > 0)
         for number, (heading, *column) in enumerate(zip(headings, *cells, strict=False))
     ]
-    *table, noise_line = (line(columns, row[: len(columns)]) for row in cells)
+    *table, missing_line, noise_line = (line(columns, row[: len(columns)]) for row in cells)
     more = count - len(sketches)
     others = f"; {plural(more, 'row')} more: --format json has all" if more else ""
     table = at_most(_MOST_ITEM_GROUPS, table, "item group")
-    return [heading(columns), *table, noise_line, f"± is two standard deviations{others}"]
+    return [heading(columns), *table, missing_line, noise_line, f"± is two standard deviations{others}"]
 
 
 def _card_paragraphs(card: dict[str, Any]) -> list[str]:
