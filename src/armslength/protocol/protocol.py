@@ -478,7 +478,7 @@ def _check_votes(transform: Transform, noise: str, resolution: Any, value_range:
         raise ParameterError("noise must be 'laplace' for votes, got 'gaussian'")
     if value_range is not None:
         raise ParameterError("value_range must be None for votes, got a range: a vote bounds them")
-    if resolution not in (1, float(Fraction(1, VOTE))):
+    if resolution not in (1, "1", float(Fraction(1, VOTE))):  # the command line has text
         raise ParameterError("resolution must be left out for votes, which have their own, got one")
 
 
