@@ -2,7 +2,7 @@
 
 import textwrap
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -25,6 +25,7 @@ from armslength.cli.output import TEXT_WIDTH, as_csv, as_json, at_most, echo_not
 from armslength.cli.protocol import description
 from armslength.errors import plural, printable
 from armslength.files import atomic_write
+from armslength.protocol.neighbors import VOTE
 from armslength.results import LONGEST_LABEL, Column, heading, line, shortened, table_lines
 from armslength.sketches.card import release_card
 from armslength.sketches.misfits import listed, misfits, repeated_label
@@ -33,6 +34,10 @@ from armslength.sketches.plausibility import implausible
 from armslength.sketches.sketch_file import list_files, read_files
 from armslength.sketches.verify import FAILS
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_MISSING, _UNDERCOUNT_UNIT = "missing in each, at most", 4  # margins hold four times as much
 _MOST_FLAGGED, _MOST_ITEM_GROUPS, _MOST_PARTIES = 10, 30, 5  # in the table
 
 
@@ -95,17 +100,17 @@ def _is_protocol(path: str) -> bool:
 
 def _contents(sketches: "al.Sketches") -> str:
     """How many rows there are, and what they have beside their sketches."""
-    totals, margins = sketches.totals is not None, sketches.margins is not None
+    votes, margins = sketches.spread is not None, sketches.margins is not None
+    totals = sketches.totals is not None and not votes
     sizes = f"{plural(len(sketches), 'row')} of {plural(sketches.transform.sketch_dim, 'number')}"
-    return f"{sizes}, {sketches.transform.name}{', with totals' * totals}{', with margins' * margins}"
+    return f"{sizes}, {sketches.transform.name}{', with totals' * totals}{', with people' * votes}{', with margins' * margins}"
 
 
 def _document(sketches: "al.Sketches | al.Protocol") -> dict[str, Any]:
-    """All that a file says of its rows, and its card: totals in data units, margins by item group in people."""
+    """All that a file says of its rows, and its card. Margins are people, by item group, with how many are missing at most."""
     if isinstance(sketches, al.Protocol):
         return {**sketches.document(), "fingerprint": sketches.fingerprint, "space": sketches.space}
-    unit = float(sketches.protocols[0].resolution)
-    totals = [None] * len(sketches) if sketches.totals is None else (unit * sketches.totals).tolist()
+    missing = [None] * len(sketches)
     flags: dict[int, list[str]] = {}
     for finding in implausible(sketches):
         flags.setdefault(finding.row, []).append(finding.reason)
@@ -113,7 +118,10 @@ def _document(sketches: "al.Sketches | al.Protocol") -> dict[str, Any]:
         "label": sketches.labels,
         "noises": np.diff(sketches.noises.starts).tolist(),
         "in_clear": sketches.in_clear,
-        _total_name(sketches): totals,
+        "total": missing
+        if sketches.totals is None or sketches.spread is not None
+        else sketches.totals.tolist(),
+        "people": missing if sketches.totals is None or sketches.spread is None else _people(sketches.totals),
         "implausible": ["; ".join(flags.get(row, [])) for row in range(len(sketches))],
     }
     document = {
@@ -122,23 +130,25 @@ def _document(sketches: "al.Sketches | al.Protocol") -> dict[str, Any]:
         "space": sketches.space,
     }
     if sketches.margins is not None:
-        counts = (unit * sketches.margins[:, :-1].T).tolist()
-        document["margins"] = dict(zip(sketches.margin_names, counts, strict=True))
+        *counts, undercount = sketches.margins.T
+        document["margins"] = dict(zip(sketches.margin_names, map(_people, counts), strict=True))
+        document["missing"] = _people(undercount / _UNDERCOUNT_UNIT)
     return document | {"card": release_card(sketches.releases, in_clear=any(sketches.in_clear))}
 
 
-def _total_name(sketches: "al.Sketches") -> str:
-    return "people" if all(protocol.votes for protocol in sketches.protocols) else "total"
+def _people(units: "NDArray[Any]") -> list[float]:
+    """Grid units of a vote as people."""
+    people: list[float] = np.round(units / VOTE, 3).tolist()
+    return people
 
 
 def _page(name: str, sketches: "al.Sketches | al.Protocol", document: dict[str, Any]) -> str:
     if isinstance(sketches, al.Protocol):
         return description(sketches)
-    rows, total = [], _total_name(sketches)
+    rows = []
     for row in document["rows"]:
-        numbers = {"noises": f"{row['noises']:,}"}
-        if row[total] is not None:
-            numbers[total] = f"{row[total]:,.0f}" if total == "people" else f"{row[total]:g}"
+        formats = {"noises": "g", "total": "g", "people": ",.0f"}
+        numbers = {key: format(row[key], style) for key, style in formats.items() if row[key] is not None}
         source = "a release" if row["noises"] == 1 else "a combination of releases"
         source = "data in the clear: NOT PRIVATE" if row["in_clear"] else source
         rows.append({"label": shortened(row["label"], LONGEST_LABEL), **numbers, "made of": source})
@@ -151,7 +161,8 @@ def _page(name: str, sketches: "al.Sketches | al.Protocol", document: dict[str, 
         *table_lines(rows, ("label", "made of")),
     ]
     if sketches.margins is not None:
-        lines += ["", *_margin_lines(sketches.span(0, _MOST_PARTIES), document["margins"], len(sketches))]
+        margins = {**document["margins"], _MISSING: document["missing"]}
+        lines += ["", *_margin_lines(sketches.span(0, _MOST_PARTIES), margins, len(sketches))]
     flagged = [
         paragraph(f"IMPLAUSIBLE: {row['label']}: {row['implausible']}")
         for row in document["rows"]
@@ -167,11 +178,12 @@ def _margin_lines(sketches: "al.Sketches", margins: dict[str, list[float]], coun
     """How many people of the first rows have an item in each item group, and how large the noise of one number is."""
     noises = [
         sum(
-            (times * float(protocol.resolution)) ** 2 * protocol.margin_law.second_moment
+            times**2 * protocol.margin_law.second_moment
             for protocol, times in sketches.noises.terms(row)
             if protocol.margin_law is not None
         )
         ** 0.5
+        / VOTE
         for row in range(len(sketches))
     ]
     headings = ["people with an item in", *(shortened(x, LONGEST_LABEL) for x in sketches.labels)]
@@ -181,11 +193,11 @@ def _margin_lines(sketches: "al.Sketches", margins: dict[str, list[float]], coun
         Column.of_labels(heading, column, is_number=number > 0)
         for number, (heading, *column) in enumerate(zip(headings, *cells, strict=False))
     ]
-    *table, noise_line = (line(columns, row[: len(columns)]) for row in cells)
+    *table, missing_line, noise_line = (line(columns, row[: len(columns)]) for row in cells)
     more = count - len(sketches)
     others = f"; {plural(more, 'row')} more: --format json has all" if more else ""
     table = at_most(_MOST_ITEM_GROUPS, table, "item group")
-    return [heading(columns), *table, noise_line, f"± is two standard deviations{others}"]
+    return [heading(columns), *table, missing_line, noise_line, f"± is two standard deviations{others}"]
 
 
 def _card_paragraphs(card: dict[str, Any]) -> list[str]:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import armslength as al
+from armslength.protocol.neighbors import VOTE
 from margin_rows import margin_protocol, rows_with_margins
 from unit.cli.commands import run
 
@@ -108,18 +109,22 @@ def test_inspect_flags_what_is_implausible():
 def test_margins_in_every_command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     protocol = margin_protocol()
-    rows = rows_with_margins(protocol, [[10, 20, 30, 45], [0, 5, 900, 901]], ["north", "south"])
+    rows = rows_with_margins(protocol, [[10, 20, 30, 4], [0, 5, 900, 100]], ["north", "south"])
     rows.save("s.parquet")
-    people = rows.margins[:, -1].tolist()
+    people, margins = np.round(rows.totals / VOTE, 3).tolist(), rows.margins / VOTE
     shown = run("show", "s.parquet").output
-    assert "with margins" in shown
-    assert all(str(number) in shown for number in ("people", *people))
+    assert "with people, with margins" in shown
+    assert all(f"{number:g}" in shown for number in people)
     (injuries,) = [each.split()[1:] for each in shown.splitlines() if each.startswith("Injuries")]
-    assert injuries == [str(number) for number in rows.margins[:, 1].tolist()]
-    assert f"±{2 * protocol.margin_law.second_moment**0.5:.0f}" in shown
+    assert injuries == [f"{number:,.0f}" for number in margins[:, 1]]
+    (missing,) = [each.split()[-2:] for each in shown.splitlines() if each.startswith("missing")]
+    assert missing == [f"{number:,.0f}" for number in margins[:, 3] / 4]
+    assert f"±{2 * protocol.margin_law.second_moment**0.5 / VOTE:.0f}" in shown
     (listed,) = json.loads(run("show", "s.parquet", "--format", "json").output)
     assert [row["people"] for row in listed["rows"]] == people
-    assert listed["margins"] == dict(zip(rows.margin_names, rows.margins.T.tolist(), strict=False))
+    assert list(listed["margins"]) == list(rows.margin_names)
+    assert np.allclose(list(listed["margins"].values()), margins[:, :-1].T, atol=0.001)
+    assert np.allclose(listed["missing"], margins[:, 3] / 4, atol=0.001)
     assert "with margins" in run("show", ".").output
     protocol.save("protocol.json")
     for file in ("s.parquet", "protocol.json"):

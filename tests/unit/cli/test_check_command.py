@@ -32,7 +32,11 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pq.write_table(EVENTS, "visits.parquet")
     protocol = al.Protocol(
-        al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, contribution=2, unit="one patient"
+        al.SparseJL(sketch_dim=16, seed="t"),
+        epsilon=1,
+        contribution="vote",
+        total_share="0.2",
+        unit="one patient",
     )
     protocol.save("protocol.json")
     return tmp_path
@@ -63,6 +67,8 @@ def test_json_has_the_banner_and_the_numbers():
     assert document["empty_groups"] == ["Soth"]
     assert document["unlisted_groups"] == {"south": 2}
     assert document["likely_groups"] == {"Soth": "south"}
+    assert document["votes"] == {"several_groups": 0, "per_person": {"median": 1, "most": 1}, "without": 0}
+    assert (document["share_kept"], document["margins"]) == (None, None)
     assert "zq" not in done.output.lower()
 
 
@@ -125,13 +131,62 @@ def test_spellings_of_items_and_swapped_columns_are_told_without_a_value():
 
 @pytest.mark.usefixtures("terminal")
 def test_a_good_table_has_exit_code_0():
-    people = [f"p{number}" for number in range(1000)]
-    good = pa.table({"patient": people, "code": ["a", "b"] * 500, "hospital": ["north", "south"] * 500})
-    pq.write_table(good, "visits.parquet")
+    write_good_table()
     done = run("check", *COLUMNS, *GROUPS, "north,south")
     assert done.exit_code == 0, done.output
-    assert "100%" in done.stdout
+    assert "90 % of people have at most 2" in done.stdout
+    assert "100 people are in several groups" in done.stdout
     assert "exit code" not in done.stdout
+
+
+def write_good_table():
+    """2,000 people with two of three items each, and another 100 with one in both hospitals."""
+    people = [f"p{number}" for number in range(2000)] * 2 + [f"q{number}" for number in range(100)] * 2
+    codes = ["a"] * 2000 + ["b", "c"] * 1000 + ["b"] * 200
+    hospitals = ["north", "south"] * 2000 + ["north"] * 100 + ["south"] * 100
+    table = {"patient": people, "code": codes, "hospital": hospitals}
+    pq.write_table(pa.table(table), "visits.parquet")
+
+
+@pytest.mark.usefixtures("terminal")
+def test_votes_and_item_groups_are_told_in_words():
+    write_good_table()
+    protocol = al.Protocol(
+        al.SparseJL(sketch_dim=16, seed="t"),
+        epsilon=1,
+        contribution="vote",
+        total_share="0.2",
+        margins={"prefix": ["a", "b"], "group": ["A", "B"]},
+        margin_share="0.3",
+        margin_contribution=1,
+        unit="one patient",
+    )
+    protocol.save("protocol.json")
+    done = run("check", *COLUMNS, *GROUPS, "north,south")
+    words = " ".join(done.stdout.split())
+    assert done.exit_code == 7
+    for part in (
+        "2,100",
+        "typically has 2 different items",
+        "100 people are in several groups",
+        "typically has 2 item groups",
+        "95.2% of people have more than the 1 item group that count",
+        "47.6 points larger",
+        "no difference between parties will be named",
+    ):
+        assert part in words, part
+
+
+@pytest.mark.usefixtures("terminal")
+def test_amounts_are_told_with_what_the_contribution_keeps():
+    write_good_table()
+    protocol = al.Protocol(
+        al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, contribution=1, unit="one patient"
+    )
+    protocol.save("protocol.json")
+    words = " ".join(run("check", *COLUMNS, *GROUPS, "north,south").stdout.split())
+    assert "50% of events at 1 a person; 2,100 people have more." in words
+    assert "vote" not in words
 
 
 @pytest.mark.usefixtures("terminal")

@@ -38,7 +38,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-NEW = ("protocol", "new", "--epsilon", 1, "--contribution", 2, "--sketch-dim", 16)
+NEW = ("protocol", "new", "--epsilon", 1, "--contribution", "vote", "--sketch-dim", 16)
 NEW = (*NEW, "--seed", "trial", "--unit", "one patient", "--total-share", "0.1")
 RELEASE = ("release", "visits.parquet", "--person", "patient", "--item", "code")
 RELEASE = (*RELEASE, "--protocol", "protocol.json", "--population", "visits-2026", "-o", "sketches.parquet")
@@ -48,7 +48,7 @@ GROUPS = ("--group", "hospital", "--public-groups", "@hospitals.txt")
 def test_a_release_from_a_file_with_groups(folder):
     done = run(*RELEASE, *GROUPS)
     assert done.exit_code == 0, done.output
-    assert "each person at most once for each group and item" in done.output.replace("\n", " ")
+    assert "Each person has one vote, split evenly over all different items" in " ".join(done.output.split())
     assert "ε = 1 for all of them together" in done.output
     sketches = al.load("sketches.parquet")
     assert sketches.labels == ("north", "south", "east")
@@ -321,8 +321,8 @@ def test_one_party_by_a_label_with_weights():
     weighted = (*RELEASE, "--label", "my hospital", "--weight", "cost", "--no-ledger")
     refused = run(*weighted)
     assert refused.exit_code == 2
-    assert "--count events" in refused.output
-    run(*NEW, "--count", "events", "-o", "protocol.json", "--overwrite")
+    assert "weight must be left out where people vote" in " ".join(refused.output.split())
+    run(*NEW, "--contribution", 2, "-o", "protocol.json", "--overwrite")
     done = run(*weighted)
     assert done.exit_code == 0, done.output
     assert "At most 2 of each person's events, by weight, are counted" in done.output.replace("\n", " ")
@@ -338,11 +338,10 @@ def test_a_protocol_is_shown_in_words_and_as_json(folder):
     protocol = al.Protocol.load(folder / "protocol.json")
     assert document["fingerprint"] == protocol.fingerprint
     assert document["total_share"] == "0.1"
-    assert (document["count"], document["one_group"]) == ("people", False)
-    assert "each person at most once for each group and item" in " ".join(shown.output.split())
-    assert "all in one group" not in shown.output
-    run(*NEW, "--one-group", "-o", "one.json")
-    assert "all in one group" in " ".join(run("show", "one.json").output.split())
+    assert document["contribution"] == "vote"
+    assert "Each person has one vote" in " ".join(shown.output.split())
+    run(*NEW, "--contribution", 3, "-o", "amounts.json")
+    assert "vote" not in run("show", "amounts.json").output
 
 
 def test_the_unit_is_asked_for(tmp_path, monkeypatch):
