@@ -86,7 +86,10 @@ def test_columns_of_a_record():
         (("--margins", "latin.csv", *MARGINS), "text in UTF-8"),
         (("--margins", "twice.csv", *MARGINS), "got 'S' again, in line 3"),
         (("--margins", "items.csv", "--margin-contribution", 2), "--margin-share must be above 0"),
-        (("--margins", "items.csv", "--margin-share", "0.2"), "--margin-contribution must say how many item groups"),
+        (
+            ("--margins", "items.csv", "--margin-share", "0.2"),
+            "--margin-contribution must say how many item groups",
+        ),
         (("--margin-column", "age", *MARGINS), "no record"),
     ],
 )
