@@ -81,18 +81,22 @@ def released(protocol, parties, labels=None, seed=9, first=0):
         for item in items
     ]
     columns = dict(zip(("person", "item", "group"), map(list, zip(*events, strict=True)), strict=True))
+    return released_table(protocol, pa.table(columns), names, seed, first)
+
+
+def released_table(protocol, events, names, seed=9, first=0, margins=None):
+    """Votes of a table with the columns person, item and group, with seeded noise and a fixed key."""
     groups = public_groups_of("group", names, None)
-    job = TableJob.of(
-        pa.table(columns), protocol, EventColumns("person", "item", "group", None), groups, None
-    )
+    columns = EventColumns("person", "item", "group", None)
+    job = TableJob.of(events, protocol, columns, groups, None, margins=margins)
     sums = job.sums(bytes(32))
     generator = np.random.default_rng(seed)
     values = drawn(protocol.law, sums.values, generator)
     rest = drawn(protocol.total_law, sums.totals - sums.spread[:, 0], generator)
     spread = drawn(protocol.spread_law, sums.spread, generator)
-    margins = None if sums.margins is None else drawn(protocol.margin_law, sums.margins, generator)
+    counts = None if sums.margins is None else drawn(protocol.margin_law, sums.margins, generator)
     noises = Noises.fresh(noise_ids(len(names), first), protocol, "events")
-    return Sketches(values, names, noises, [protocol], rest + spread[:, 0], margins, spread)
+    return Sketches(values, names, noises, [protocol], rest + spread[:, 0], counts, spread)
 
 
 def with_margins(prevalences, people=2000, labels=None, protocol=None, **known):

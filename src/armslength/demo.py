@@ -2,7 +2,7 @@
 
 24 hospitals in four hidden regions each have a private table of diagnoses. Codes have Zipf frequencies, and their first letter is a
 chapter. Each region has two chapters that are far more common there, and its own order among the most common codes of each chapter.
-Patients are counted, each once for a code. Some have very many: contribution bounds are for them.
+Every patient has one vote, split over all their codes. Some have very many.
 """
 
 import shlex
@@ -70,17 +70,17 @@ def run_demo(folder: Path, say: Print) -> Path:
     lines = ["prefix,group", *(f"{letter},{chapter}" for letter, chapter in CHAPTERS.items())]
     chapters.write_text("\n".join(lines) + "\n", encoding="utf-8")
     question = ("--by", "shape", "--beyond-chance")
-    people = ("--parties", len(hospitals), "--people", 1200, "--contribution", 2, "--one-group")
+    people = ("--parties", len(hospitals), "--people", f"{_FEWEST}:{_MOST}", "--items-per-person", 3)
     size = ("--unit", "one patient", "--max-sketch-dim", 256, "--seed", "trial-2026")
-    settings = (*question, "--epsilon", 1, *people, *size, "--margins", chapters)
+    settings = ("--epsilon", 1, *people, *size, "--margins", chapters)
     step("2. Will it work?", "plan", *settings, "--overwrite", "-o", protocol)
     _release(folder, hospitals, protocol, sketches, say)
     show = ("--simultaneous", "--quantity", "cosine", "--top", 10)
     step("4. Do the populations differ in their mix of diagnoses?", "compare", sketches, *question, *show)
-    step("5. Which groups stand apart, and in what?", "cluster", sketches, *question)
+    step("5. Which hospitals belong together?", "cluster", sketches, *question)
     say(_hidden(hospitals))
     pair = [hospital.name for hospital in hospitals[:2]]
-    step("6. In what do two hospitals differ?", "explain", sketches, *pair)
+    step("6. What sets two hospitals apart?", "explain", sketches, *pair)
     page = folder / "report.html"
     step("7. All of it on one page", "report", sketches, "--title", _TITLE, "-o", page)
     say(f"open {page.resolve()} in a browser; it needs no network")

@@ -34,7 +34,7 @@ def new(*options):
 def test_a_recipe_with_all_categories_lists_its_items():
     shown, protocol = new(*RECORD, "--pair", "sex,age", "--transform", "Identity")
     assert protocol.transform.input_dim == 4 + 4 + 16
-    assert (protocol.contribution, protocol.count) == (3, "people")
+    assert protocol.contribution == "vote"
     assert "age:18,40; sex=F,M; age & sex" in shown
     done = run(*RELEASE)
     assert done.exit_code == 0, done.output
@@ -64,7 +64,7 @@ def test_a_release_checks_the_recipe_against_the_protocol():
         assert refused.exit_code == 2, refused.output
         assert not isinstance(refused.exception, AssertionError)
     assert run(*RELEASE, *RECORD, "--pair", "sex,age").exit_code == 0
-    run(*NEW, "--open-vocabulary", "--contribution", 2, "--sketch-dim", 16, "--overwrite")
+    run(*NEW, "--contribution", "vote", "--sketch-dim", 16, "--overwrite")
     refused = run(*RELEASE, *RECORD, "--overwrite")
     assert refused.exit_code == 2
     assert "--record" in refused.output
@@ -123,12 +123,11 @@ def test_messages_name_what_is_wrong():
 
     assert "--record sex=" in refused("--record", "age:18", "--record", "sex", "--transform", "Identity")
     assert "'sx'" in refused(*RECORD, "--pair", "age,sx", "--sketch-dim", 16)
-    assert "at least 2" in refused(*RECORD, "--contribution", 1, "--transform", "Identity")
-    new(*RECORD, "--contribution", 2, "--transform", "Identity")
+    assert "record must go with votes" in refused(*RECORD, "--contribution", 2, "--transform", "Identity")
     assert run("plan", *RECORD, "--contribution", 1, "--epsilon", 1, "--people", 500).exit_code == 2
 
 
-def test_plan_knows_what_a_record_contributes():
+def test_plan_takes_a_record():
     common = (
         "plan",
         *RECORD,
@@ -144,14 +143,8 @@ def test_plan_knows_what_a_record_contributes():
     planned = run(*common, "--people", 2000, "-o", "protocol.json")
     assert planned.exit_code == 0, planned.output
     protocol = al.Protocol.load("protocol.json")
-    assert (protocol.contribution, protocol.transform.input_dim) == (3, 24)
+    assert (protocol.contribution, protocol.transform.input_dim) == ("vote", 24)
     assert run(*RELEASE).exit_code == 0
-    shaped = run(
-        *common, "--people", 2000, "--by", "shape", "--beyond-chance", "-o", "protocol.json", "--overwrite"
-    )
-    assert shaped.exit_code == 0, shaped.output
-    assert al.Protocol.load("protocol.json").contribution == 3
-    assert run(*RELEASE, "--overwrite").exit_code == 0
 
 
 def test_few_items_get_a_histogram_and_pairs_a_sketch():
@@ -159,10 +152,9 @@ def test_few_items_get_a_histogram_and_pairs_a_sketch():
     listed = {"sex": ["0", "1"], "cp": list("1234"), "exang": ["0", "1"], "num": list("01234")}
     record = {"age": [40, 50, 60, 70], "trestbps": [120, 140, 160], "chol": [1, 200, 240, 280], **listed}
     pairs = [("age", "sex"), *((name, "num") for name in ("cp", "age", "sex", "chol", "exang"))]
-    known = {"epsilon": 1, "people": 200, "parties": 4, "unit": "one patient", "record": record}
-    for by in ({"by": "size"}, {"by": "shape", "beyond_chance": True}):
-        single = al.plan(len(al.record_items(record)), **by, **known)
-        assert single.protocol.transform.name == "Identity"
-        joint = al.plan(len(al.record_items(record, pairs)), **by, record_pairs=pairs, **known)
-        assert joint.protocol.transform.name == "SparseJL"
-        assert joint.protocol.contribution == 13
+    known = {"epsilon": 1, "people": 800, "parties": 4, "unit": "one patient", "record": record}
+    single = al.plan(len(al.record_items(record)), **known)
+    assert single.protocol.transform.name == "Identity"
+    joint = al.plan(len(al.record_items(record, pairs)), record_pairs=pairs, **known)
+    assert joint.protocol.transform.name == "SparseJL"
+    assert joint.protocol.votes
