@@ -21,6 +21,8 @@ PARTS = (
     "readers",
     "exactness",
     "calibration",
+    "law",
+    "law_nhds",
     "kills",
     "fuzzing",
 )

@@ -81,7 +81,8 @@ class Survey:
         squares -= self.chance + weights**2 @ self.chance
         distance = np.sqrt(np.maximum(squares, 0.0))
         usual = [np.median(np.delete(distance, row)) for row in range(len(distance))]
-        return distance / np.array(usual)
+        ratios: Floats = distance / np.array(usual)
+        return ratios
 
 
 @cache
@@ -166,11 +167,11 @@ class Reasons:
     wrong: int
 
 
-def reasons(rows: al.Sketches, truth: Floats, *, beyond_chance: bool) -> Reasons:
+def reasons(rows: al.Sketches, truth: Floats, *, beyond_chance: bool, level: float = LEVEL) -> Reasons:
     """Those of a release, of which these are the true prevalences; the ends of each party are computed once."""
     data = survey()
     names = rows.margin_names
-    tail = (1 - LEVEL) / 2 / len(names)
+    tail = (1 - level) / 2 / len(names)
     places = [names.index(name) for name in names if name != "(other)"]
     limits = {}
     for row in data.large:
@@ -186,9 +187,9 @@ def reasons(rows: al.Sketches, truth: Floats, *, beyond_chance: bool) -> Reasons
         difference = truth[b] - truth[a]
         is_missed = (lower > difference) | (upper < difference)
         missed.append(bool(is_missed.any()))
-        misses += np.count_nonzero(is_missed)
-        found += np.count_nonzero((lower > 0) | (upper < 0))
-        wrong += np.count_nonzero(((lower > 0) & (difference <= 0)) | ((upper < 0) & (difference >= 0)))
+        misses += int(np.count_nonzero(is_missed))
+        found += int(np.count_nonzero((lower > 0) | (upper < 0)))
+        wrong += int(np.count_nonzero(((lower > 0) & (difference <= 0)) | ((upper < 0) & (difference >= 0))))
     return Reasons(float(np.mean(missed)), misses, found, wrong)
 
 

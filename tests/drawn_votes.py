@@ -151,7 +151,7 @@ class Pairs:
     def interval(self, tail: float) -> tuple[Floats, Floats]:
         """Both ends of the squared distance: those of `squared_shape_distances`."""
         lower, upper = self.law.interval(tail)
-        lower = np.where(self.law.is_coarse(lower, tail), 0.0, lower)[:, 0]
+        lower = self.law.known_from(lower, tail)[:, 0]
         upper = np.where(self.law.is_coarse(upper, tail), np.inf, upper)[:, 0]
         return np.where(self.has_people, lower, 0.0), np.where(self.has_people, upper, np.inf)
 

@@ -103,14 +103,6 @@ def test_the_true_nearest_is_a_candidate():
     assert first < 0.8 * total  # the smallest estimate alone would be wrong more often than that
 
 
-def test_equidistant_parties_make_no_groups():
-    total, wrong = 100, 0
-    for protocol in protocols(total):
-        sketches = protocol.release(blocks(4, 4, 4, 4, 4), ledger=al.NO_LEDGER)
-        wrong += al.cluster(sketches, level=1 - ERROR).supported.any()
-    assert at_most(wrong, total, ERROR)
-
-
 @pytest.mark.parametrize(
     ("k", "epsilon", "share"), [(64, 1, "0.5"), (1024, 8, "0.0025")], ids=["precise totals", "coarse totals"]
 )

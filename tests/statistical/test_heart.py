@@ -41,10 +41,9 @@ def test_hospitals_that_differ_are_told_apart(beyond_chance):
     protocol = al.Protocol(
         al.SparseJL(sketch_dim=64, seed="heart"),
         epsilon=3,
-        contribution=len(columns),
-        one_group=True,
+        contribution="vote",
         unit="one patient",
-        total_share="0.1",
+        total_share="0.3",  # so few people are coarse with less
     )
     sketches = protocol.release_table(
         pa.Table.from_pylist(events),

@@ -1,0 +1,93 @@
+"""What the audit of the law of votes says of its figures: every claim can fail."""
+
+from dataclasses import replace
+
+import pytest
+from audit.law_cells import Covered, Found, Setting
+from audit.law_nhds import MIDWEST, Reasons, _section
+
+from audit import law
+
+SETTING = Setting(1000, 1000, 256, "1")
+FOUND = Found("NHDS", SETTING, "0.3", 61_440, (0.9, 0.8, 1.0), (0.02, 0.05, 0.3), 1.05)
+COVERED = Covered("NHDS", SETTING, 2000, (0.01, 0.02), (0.0, 0.02), 0.003, 0.8, 1.1)
+
+
+def held(cells=(), different=(), counted=()):
+    return [
+        check.holds
+        for check in law.section([FOUND, *cells], [FOUND], [COVERED, *different], [COVERED, *counted]).checks
+    ]
+
+
+def test_all_hold():
+    assert held() == [True] * 5
+
+
+@pytest.mark.parametrize(
+    ("multiples", "claim"), [((1.5, 0.8, 1.0), 0), ((0.9, 1.8, 1.0), 1), ((0.9, 0.8, 4.2), 2)]
+)
+def test_too_many_alarms_fail(multiples, claim):
+    assert held([replace(FOUND, multiples=multiples)]) == [number != claim for number in range(5)]
+    assert all(held([replace(FOUND, multiples=multiples, errors=(1.0, 1.0, 1.0))]))  # too few pairs to tell
+
+
+def test_too_many_misses_fail():
+    assert held(different=[replace(COVERED, similarity=(0.0, 0.05))]) == [True] * 3 + [False, True]
+    assert held(counted=[replace(COVERED, distance=(0.05, 0.0))]) == [True] * 4 + [False]
+
+
+def test_the_table_has_a_line_for_each_population():
+    table = law.section([FOUND, replace(FOUND, multiples=(0.5, 0.8, 1.0))], [], [COVERED], []).rows
+    assert table[0] == ("NHDS", "0.50 to 0.90", "0.80", "1.00", "1.05")
+    assert len(table) == 2
+    assert {len(row) for row in table} == {5}
+
+
+class _Survey:
+    parties = (MIDWEST, "ordinary")
+
+    class people:
+        argmax = staticmethod(lambda: 1)
+
+    class ratios:
+        tolist = staticmethod(lambda: [3.0, 1.0])
+
+
+class _Protocol:
+    margin_share, margin_contribution = 0.3, 10
+
+    class transform:
+        sketch_dim = 256
+
+
+GOOD = {
+    "about": {name: [Reasons(0.05, 2, 240, 0)] for name in ("populations, as drawn again", "populations", "people counted")},
+    "outliers": [{MIDWEST}] * 10,
+    "equal": [set()],
+    "odd": [{MIDWEST, "ordinary"}],
+    "holds": [True],
+}
+
+
+def survey_held(monkeypatch, **changed):
+    monkeypatch.setattr("audit.law_nhds.survey", _Survey)
+    return [check.holds for check in _section(_Protocol, **(GOOD | changed)).checks]
+
+
+@pytest.mark.parametrize(
+    ("changed", "claim"),
+    [
+        ({"about": GOOD["about"] | {"people counted": [Reasons(0.09, 2, 240, 0)]}}, 0),
+        ({"about": GOOD["about"] | {"populations": [Reasons(0.05, 2, 229, 0)]}}, 1),
+        ({"about": GOOD["about"] | {"populations": [Reasons(0.05, 2, 240, 3)]}}, 2),
+        ({"outliers": [{MIDWEST}] * 8 + [set()] * 2}, 3),
+        ({"outliers": [{MIDWEST}] * 9 + [{MIDWEST, "ordinary"}]}, 4),
+        ({"equal": [{"ordinary"}]}, 5),
+        ({"odd": [{"ordinary"}]}, 6),
+        ({"holds": [False]}, 7),
+    ],
+)
+def test_each_claim_about_the_survey_can_fail(monkeypatch, changed, claim):
+    assert survey_held(monkeypatch) == [True] * 8
+    assert survey_held(monkeypatch, **changed) == [number != claim for number in range(8)]
