@@ -23,7 +23,8 @@ WANTED = 0.1  # the difference in prevalence for which a plan says what is neede
 _LEVEL = 0.95
 _NINE_OF_TEN = 1.2816  # standard deviations
 _HARDLY_MORE = 1.25  # of the difference that is seen: then a smaller share is better
-_ROOM = Fraction(3, 2)  # times the typical item groups of a person: nearly everybody counts in full
+# Times the typical items of a person, or item groups: so many count in full. Of NHDS, eICU's diagnoses and retail, 0 to 4.5 % had more
+_ROOM, _ROOM_OF_GROUPS = Fraction(3, 2), Fraction(2)
 _MOST = 10_000
 NO_NOISE: tuple[Noise, ...] = (Noise(DiscreteLaplace(0.5), 1),)  # next to none: half a grid unit
 
@@ -35,7 +36,6 @@ class MarginPlan:
     Attributes:
         item_groups: How many there are, with (other).
         contribution: How many item groups of a person count in full.
-        per_person: How many a person typically has.
         shares: The shares of ε that the plan chooses from.
         share: The smallest that shows nearly as much as the largest.
         relation: That of the protocol.
@@ -44,7 +44,6 @@ class MarginPlan:
 
     item_groups: int
     contribution: int
-    per_person: float
     shares: tuple[Fraction, ...]
     share: Fraction
     relation: str
@@ -116,12 +115,13 @@ def margin_plan(  # noqa: PLR0913  # the settings of margins, and what they depe
         protocol: A small one with the same neighbors, without margins.
         people: How many each party has.
         total_share: The share of ε for the number of people.
-        items_per_person: How many items a person typically has.
+        items_per_person: How many different items a person typically has.
         margins: The item groups, as for a protocol.
         item_groups: How many there are, where they are not listed.
         margin_share: None: chosen here.
-        margin_contribution: None: one and a half times as many as a person typically has; all of a record.
-        item_groups_per_person: How many a person typically has; None: as many as if items were spread evenly over the item groups.
+        margin_contribution: None: so many that nearly everybody counts in full: one and a half times as many as a person typically has
+            items, or twice as many as item groups; all of a record.
+        item_groups_per_person: How many a person typically has; None: not known.
     """
     share = exact_number("margin_share", margin_share or 0)
     named = checked_margins(margins, protocol.record)
@@ -137,20 +137,17 @@ def margin_plan(  # noqa: PLR0913  # the settings of margins, and what they depe
             "margins or item_groups must be given, got both; give --margins or --item-groups, not both"
         )
     count = integer("item_groups", len(named.names) if named else item_groups, at_least=2, at_most=_MOST)
+    of_record = named is not None and named.rule == "record"
+    room, typical = _ROOM, items_per_person
     if item_groups_per_person is not None:
-        typical = min(number("item_groups_per_person", item_groups_per_person, above=0, at_most=_MOST), count)
-    elif named is not None and named.rule == "record":
-        typical = float(len(named.columns))
-    else:
-        typical = count * (1 - (1 - 1 / count) ** items_per_person)
+        room = _ROOM_OF_GROUPS
+        typical = number("item_groups_per_person", item_groups_per_person, above=0, at_most=_MOST)
+    most = room * Fraction(f"{typical:.6g}")
+    bound = len(named.columns) if named is not None and of_record else min(count, math.ceil(most))
     if margin_contribution is not None:
         bound = integer("margin_contribution", margin_contribution, at_least=1, at_most=count)
-    elif named is not None and named.rule == "record":
-        bound = len(named.columns)
-    else:
-        bound = min(count, math.ceil(_ROOM * Fraction(f"{typical:.6g}")))
     shares = (share,) if share else SHARES
-    plan = MarginPlan(count, bound, typical, shares, shares[-1], protocol.relation, named)
+    plan = MarginPlan(count, bound, shares, shares[-1], protocol.relation, named)
 
     def seen(share: Fraction) -> float:
         return plan.seen((people, people), protocol.epsilon, total_share, share) or math.inf

@@ -79,9 +79,9 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
         items_per_person: How many different items a person typically has; a guess is enough. None takes 5, or those of the record.
         margins: Public groups of items, as for the protocol.
         item_groups: How many there will be, with (other), where they are not listed yet. Then there is no protocol.
-        item_groups_per_person: In how many item groups a person typically has items. None assumes that items are spread evenly over them.
+        item_groups_per_person: In how many item groups a person typically has items; None if that is not known.
         margin_share: The share of ε for margins; 0 lets the plan choose it.
-        margin_contribution: How many item groups of one person count in full; None takes one and a half times the typical number.
+        margin_contribution: How many item groups of one person count in full; None takes so many that nearly everybody has fewer.
         concentration: How often two votes of a party, drawn at random, are for the same item. None assumes Zipf's law over `input_dim`
             items, or over 1,000 items of an open vocabulary.
         explain: How many listed items `al.explain_items` will be asked about: the sketch is made for that, and the plan says what it

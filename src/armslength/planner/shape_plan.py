@@ -24,6 +24,7 @@ from armslength.planner.typical_pair import ITEMS_PER_PERSON, Mix, TypicalPair, 
 from armslength.plots import PlanCurves
 from armslength.privacy.exact_numbers import decimal_text
 from armslength.protocol.neighbors import VOTE, check_shares, scalar_laws
+from armslength.results import table_lines
 from armslength.threads import cached_attribute
 from armslength.transforms.identity import Identity
 from armslength.transforms.sparse_jl import LARGEST_DEALT, SparseJL
@@ -78,6 +79,12 @@ class ShapeSituation(Situation):
         """Two typical parties, or one of so many people and a typical one; without votes there is no noise."""
         sizes = self.people if people is None else people, self.people
         return TypicalPair(self.mix, sizes, self.tail, self.beyond_chance, votes)
+
+    def margins_seen(self, total_share: Fraction) -> float | None:
+        """The difference in prevalence that two typical parties show in nine of ten cases; None without margins, or above 40 points."""
+        if self.margins is None:
+            return None
+        return self.margins.seen((self.people, self.people), self.epsilon, total_share)
 
     def setting(self, transform: Transform, share: Fraction) -> "ShapeSetting | None":
         """This way to release; None if intervals would have no upper end, or if noise would be out of range."""
@@ -220,7 +227,7 @@ class ShapePlan(AnyPlan):
 
     @cached_attribute
     def least_people(self) -> int:
-        """With fewer people, a party should not take part: it would be inconclusive about everything; 0 if that is not known."""
+        """With fewer people, a party should not take part: it would be inconclusive about nearly everything; 0 if that is not known."""
         margins = self.situation.margins
         limits = self.situation.epsilon, self.recommended.total_share
         return least_people_of(
@@ -231,10 +238,7 @@ class ShapePlan(AnyPlan):
     @cached_attribute
     def margins_seen(self) -> float | None:
         """The difference in prevalence that is seen in nine of ten cases, of two typical parties; None without margins, or above 40 points."""
-        people, margins = self.situation.people, self.situation.margins
-        if margins is None:
-            return None
-        return margins.seen((people, people), self.situation.epsilon, self.recommended.total_share)
+        return self.situation.margins_seen(self.recommended.total_share)
 
     @cached_attribute
     def refusal(self) -> str | None:
@@ -301,13 +305,13 @@ class ShapePlan(AnyPlan):
         return "\n".join(self._page())
 
     def __str__(self) -> str:
-        table = ["", *self._table()] if self.resolvable else []
-        return "\n".join([*self._page(), *table, "", *textwrap.wrap(self.assumption, WIDTH)])
+        tables = ["", *self._table(), *self._margin_table()] if self.resolvable else []
+        return "\n".join([*self._page(), *tables, "", *textwrap.wrap(self.assumption, WIDTH)])
 
     def _title(self) -> str:
         if self.seen is None:
             return "Plan: nothing would be seen"
-        return f"Plan: sees profiles less than {_likeness(self.seen)} similar, with {self._setting_text()}"
+        return f"Plan: sees profiles that {_unlike(self.seen)}, with {self._setting_text()}"
 
     def _page(self) -> list[str]:
         """What will be seen and what will be missed, what it would take to see more, and the recommended setting."""
@@ -315,10 +319,7 @@ class ShapePlan(AnyPlan):
         if self.seen is None:
             return [*lines, "", *textwrap.wrap(self.refusal or "", WIDTH)]
         entries = [
-            (
-                "you will see",
-                f"parties whose profiles are less than {_likeness(self.seen)} similar, in 9 of 10 cases",
-            ),
+            ("you will see", f"parties whose profiles {_unlike(self.seen)}, in 9 of 10 cases"),
             *self._margin_entries(),
             ("you will miss", self._missed()),
             (f"to see {self.needs.cosine:g}", _needs_text(self.needs)),
@@ -358,10 +359,10 @@ class ShapePlan(AnyPlan):
     def _cost(self, feature: str, **changes: Any) -> str:
         """What would be seen without item groups, or without listed items."""
         without = _recommended(_settings(replace(self.situation, **changes)))
-        seen = _likeness(max(1 - without.gap, 0.0))
-        if seen == _likeness(1 - self.recommended.gap):
+        seen = _unlike(max(1 - without.gap, 0.0))
+        if seen == _unlike(max(1 - self.recommended.gap, 0.0)):
             return f"the {feature} cost nothing that you would see"
-        return f"without {feature} you would see profiles less than {seen} similar"
+        return f"without {feature} you would see profiles that {seen}"
 
     def _seen_items(self, count: int) -> str:
         """Which differences of listed items will be seen, of parties whose profiles are just told apart."""
@@ -396,15 +397,12 @@ class ShapePlan(AnyPlan):
         if smallest is not None and smallest >= least:
             sees = "nothing in 9 of 10 cases"
             if seen is not None:
-                sees = f"typical parties that are less than {_likeness(seen)} similar to it"
+                sees = f"typical parties whose profiles {_unlike(seen)}"
             parts.append(f"with {plural(smallest, 'person', 'people')} it will see {sees}")
         if least > 1:
-            be = "should not take part: it" if smallest is not None and smallest < least else ""
-            parts.append(
-                f"a party with fewer than about {least:,} people {be} will be inconclusive about everything"
-                if be
-                else f"parties with fewer than about {least:,} people will be inconclusive about everything"
-            )
+            parties = f"parties with fewer than about {least:,} people"
+            should = "should not take part: they " if smallest is not None and smallest < least else ""
+            parts.append(f"{parties} {should}will be inconclusive about nearly everything")
         return "; ".join(parts)
 
     def _setting_text(self) -> str:
@@ -418,7 +416,8 @@ class ShapePlan(AnyPlan):
         shares = {"profile": 1 - margins - total, "item groups": margins, "number of people": total}
         text = ", ".join(f"{100 * float(share):g} % {name}" for name, share in shares.items() if share)
         if self.situation.margins is not None:
-            text += f"; up to {plural(self.situation.margins.contribution, 'item group')} of a person count in full"
+            count = plural(self.situation.margins.contribution, "item group")
+            text += f". Up to {count} of a person count in full; people with more weigh less in each, and intervals allow for that"
         return f"ε: {text}"
 
     def _table(self) -> list[str]:
@@ -435,6 +434,26 @@ class ShapePlan(AnyPlan):
             "numbers per party",
             cells,
         )
+
+    def _margin_table(self) -> list[str]:
+        """What is seen with other shares of ε for item groups."""
+        margins, best = self.situation.margins, self.recommended
+        if margins is None or len(margins.shares) == 1:
+            return []
+        lines = []
+        for share in margins.shares:
+            other = replace(self.situation, margins=replace(margins, share=share))
+            setting = other.setting(best.transform, best.total_share)
+            difference = other.margins_seen(best.total_share)
+            profile = None if setting is None else setting.seen
+            cells = [f"{'*' * (share == margins.share)}{100 * float(share):g} %"]
+            cells += [
+                "-" if difference is None else points(difference),
+                "-" if profile is None else _likeness(profile),
+            ]
+            lines.append(dict(zip(("share of ε", "item groups", "profiles"), cells, strict=True)))
+        title = "The differences of item groups, and the profiles, that are seen with this sketch, by share of ε for item groups (-: none):"
+        return ["", *textwrap.wrap(title, WIDTH), *table_lines(lines, ())]
 
 
 def shape_plan(situation: ShapeSituation, seed: str) -> ShapePlan:
@@ -493,18 +512,25 @@ def _smallest_gaps(situation: ShapeSituation) -> dict[int, float]:
 
 
 def _recommended(settings: Iterable[ShapeSetting]) -> ShapeSetting:
-    """Of those that see nearly as much as the best: narrow intervals, then the smallest sketch, then the smallest share."""
+    """Of each size that sees nearly as much as the best, the smallest share that does nearly as well; of these, narrow intervals, then the smallest sketch."""
     ordered = sorted(settings, key=lambda setting: setting.gap)
     best = ordered[0]
     if best.seen is None:
         return best
-    near = [setting for setting in ordered if setting.gap <= _NEARLY_EQUAL * best.gap]
-    by_size: dict[int, ShapeSetting] = {}
-    for setting in sorted(near, key=lambda setting: setting.total_share):
-        by_size.setdefault(setting.sketch_dim, setting)
-    widths = {size: 1 - setting.pair.likeness(best.seen)[0] for size, setting in by_size.items()}
+    by_size = dict[int, list[ShapeSetting]]()
+    for setting in ordered:
+        by_size.setdefault(setting.sketch_dim, []).append(setting)
+    near = {
+        size: min(
+            (each for each in same if each.gap <= _NEARLY_EQUAL * same[0].gap),
+            key=lambda each: each.total_share,
+        )
+        for size, same in by_size.items()
+        if same[0].gap <= _NEARLY_EQUAL * best.gap
+    }
+    widths = {size: 1 - setting.pair.likeness(best.seen)[0] for size, setting in near.items()}
     enough = _HARDLY_WIDER * min(widths.values())
-    return by_size[min(size for size, width in widths.items() if width <= enough)]
+    return near[min(size for size, width in widths.items() if width <= enough)]
 
 
 def _needs(situation: ShapeSituation, cosine: float) -> ShapeNeeds:
@@ -525,6 +551,12 @@ def _needs_text(needs: ShapeNeeds) -> str:
 def _entry(name: str, text: str) -> list[str]:
     wrap = textwrap.TextWrapper(WIDTH, initial_indent=f"  {name:<15} ", subsequent_indent=" " * 18)
     return wrap.wrap(text)
+
+
+def _unlike(cosine: float) -> str:
+    """Which profiles are less alike than this."""
+    text = _likeness(cosine)
+    return "have next to nothing in common" if text == "0.00" else f"are less than {text} similar"
 
 
 def _likeness(cosine: float) -> str:
