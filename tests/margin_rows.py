@@ -9,6 +9,7 @@ import pyarrow as pa
 
 import armslength as al
 from armslength.noise.draw import add_noise
+from armslength.protocol.neighbors import VOTE
 from armslength.sketches.noises import Noises
 
 TRANSFORM = al.SparseJL(sketch_dim=16, sparsity=1, seed="margins")
@@ -19,7 +20,7 @@ CHAPTERS = {"I10": "Circulatory", "S72": "Injuries", "A09": "Infections", "O80":
 def protocol(epsilon: Any = 1, margins: Any = CHAPTERS, **known: Any) -> al.Protocol:
     """Five item groups: the chapters, in the order of their names, and (other)."""
     chosen: dict[str, Any] = {
-        "contribution": 3,
+        "contribution": "vote",
         "margin_contribution": 2,
         "margin_share": "0.4",
         "total_share": "0.1",
@@ -29,23 +30,40 @@ def protocol(epsilon: Any = 1, margins: Any = CHAPTERS, **known: Any) -> al.Prot
 
 
 def noise(law: Any, shape: Any, rng: np.random.Generator) -> Any:
-    """Draws of a law of noise."""
-    if law.name == "gaussian":
-        return np.rint(law.scale * rng.standard_normal(shape)).astype(np.int64)
+    """Draws of a law of Laplace noise."""
     stop = -np.expm1(-1 / law.scale)
     return rng.geometric(stop, shape) - rng.geometric(stop, shape)
 
 
 def rows(used: al.Protocol, labels: Any, people: Any, counts: Any, rng: np.random.Generator) -> al.Sketches:
-    """A row for each label: so many people, so many of them with an item of each group, and items to match in the sketch."""
-    k = used.transform.sketch_dim
-    exact = np.column_stack([counts, people])
-    items = np.column_stack([counts, np.zeros((len(labels), k - np.shape(counts)[1]), dtype=int)])
-    values = items + noise(used.law, (len(labels), k), rng)
-    totals = items.sum(axis=1) + noise(used.total_law, len(labels), rng)
-    margins = exact + noise(used.margin_law, exact.shape, rng)
+    """A row for each label: so many people, so many of them with an item of each item group, and votes to match in the sketch.
+
+    Everybody has the same number of items, on average; nobody has more item groups than count in full.
+    """
+    counts, people = np.asarray(counts), np.asarray(people)
+    groups, k = counts.shape[1], used.transform.sketch_dim
+    items = np.maximum(counts.sum(axis=1), 1) / np.maximum(people, 1)
+    values = np.zeros((len(labels), k), dtype=np.int64)
+    values[:, :groups] = VOTE * counts / items[:, None]
+    squares = (VOTE * people / items).astype(np.int64)
+    values += noise(used.law, values.shape, rng)
+    spread = np.column_stack([squares, (VOTE * _norms(people, counts, items)).astype(np.int64)])
+    spread = (spread if used.releases_norm else spread[:, :1]) + noise(
+        used.spread_law, (len(labels), 1 + used.releases_norm), rng
+    )
+    totals = VOTE * people - squares + noise(used.total_law, len(labels), rng) + spread[:, 0]
+    margins = np.column_stack([VOTE * counts, np.zeros(len(labels), dtype=np.int64)])
+    margins += noise(used.margin_law, margins.shape, rng)
     noises = Noises.fresh(os.urandom(16 * len(labels)), used, "events")
-    return al.Sketches(values, labels, noises, (used,), totals, margins)
+    return al.Sketches(values, labels, noises, (used,), totals, margins, spread)
+
+
+def _norms(people: Any, counts: Any, items: Any) -> Any:
+    """F in votes, of people whose item groups are independent."""
+    together = counts[:, :, None] * counts[:, None, :] / np.maximum(people, 1)[:, None, None]
+    places = np.arange(counts.shape[1])
+    together[:, places, places] = counts
+    return np.sqrt((together**2).sum(axis=(1, 2))) / items**2
 
 
 def sampled(
@@ -57,7 +75,12 @@ def sampled(
 
 def margin_protocol(**fields: Any) -> al.Protocol:
     """A protocol with three item groups: Infections, Injuries and (other)."""
-    known: dict[str, Any] = {"epsilon": 1, "contribution": 5, "unit": "one patient", "one_group": True}
+    known: dict[str, Any] = {
+        "epsilon": 1,
+        "contribution": "vote",
+        "total_share": "0.1",
+        "unit": "one patient",
+    }
     margins: dict[str, Any] = {
         "margins": item_groups(PREFIXES),
         "margin_share": "0.2",
@@ -78,12 +101,16 @@ def many_groups(count: int) -> pa.Table:
 
 
 def rows_with_margins(protocol: al.Protocol, counts: Any, labels: Any = None) -> al.Sketches:
-    """Sketches of no events, with noise, and of these true margins, with noise."""
+    """Sketches without items, with noise; and of so many people with an item of each item group, and last of so many people, with noise."""
+    counts = VOTE * np.array(counts, dtype=np.int64)
     values = np.zeros((len(counts), protocol.transform.sketch_dim), dtype=np.int64)
-    margins = np.array(counts, dtype=np.int64)
-    totals = None if protocol.total_law is None else np.zeros(len(counts), dtype=np.int64)
-    for array, law in ((values, protocol.law), (totals, protocol.total_law), (margins, protocol.margin_law)):
-        if array is not None and law is not None:
+    margins, totals = counts.copy(), counts[:, -1].copy()
+    margins[:, -1] = 0  # nobody is left out
+    spread = np.zeros((len(counts), 1 + protocol.releases_norm), dtype=np.int64)
+    laws = protocol.law, protocol.total_law, protocol.spread_law, protocol.margin_law
+    for array, law in zip((values, totals, spread, margins), laws, strict=True):
+        if law is not None:
             add_noise(array, law)
+    totals += spread[:, 0]
     noises = Noises.fresh(secrets.token_bytes(16 * len(counts)), protocol, "events")
-    return al.Sketches(values, labels, noises, [protocol], totals, margins)
+    return al.Sketches(values, labels, noises, [protocol], totals, margins, spread)
