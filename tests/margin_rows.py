@@ -21,7 +21,7 @@ CHAPTERS = {"I10": "Circulatory", "S72": "Injuries", "A09": "Infections", "O80":
 def protocol(epsilon: Any = 1, margins: Any = CHAPTERS, **known: Any) -> al.Protocol:
     """Five item groups: the chapters, in the order of their names, and (other)."""
     chosen: dict[str, Any] = {
-        "contribution": 3,
+        "contribution": "vote",
         "margin_contribution": 2,
         "margin_share": "0.4",
         "total_share": "0.1",
@@ -31,23 +31,40 @@ def protocol(epsilon: Any = 1, margins: Any = CHAPTERS, **known: Any) -> al.Prot
 
 
 def noise(law: Any, shape: Any, rng: np.random.Generator) -> Any:
-    """Draws of a law of noise."""
-    if law.name == "gaussian":
-        return np.rint(law.scale * rng.standard_normal(shape)).astype(np.int64)
+    """Draws of a law of Laplace noise."""
     stop = -np.expm1(-1 / law.scale)
     return rng.geometric(stop, shape) - rng.geometric(stop, shape)
 
 
 def rows(used: al.Protocol, labels: Any, people: Any, counts: Any, rng: np.random.Generator) -> al.Sketches:
-    """A row for each label: so many people, so many of them with an item of each group, and items to match in the sketch."""
-    k = used.transform.sketch_dim
-    exact = np.column_stack([counts, people])
-    items = np.column_stack([counts, np.zeros((len(labels), k - np.shape(counts)[1]), dtype=int)])
-    values = items + noise(used.law, (len(labels), k), rng)
-    totals = items.sum(axis=1) + noise(used.total_law, len(labels), rng)
-    margins = exact + noise(used.margin_law, exact.shape, rng)
+    """A row for each label: so many people, so many of them with an item of each item group, and votes to match in the sketch.
+
+    Everybody has the same number of items, on average; nobody has more item groups than count in full.
+    """
+    counts, people = np.asarray(counts), np.asarray(people)
+    groups, k = counts.shape[1], used.transform.sketch_dim
+    items = np.maximum(counts.sum(axis=1), 1) / np.maximum(people, 1)
+    values = np.zeros((len(labels), k), dtype=np.int64)
+    values[:, :groups] = VOTE * counts / items[:, None]
+    squares = (VOTE * people / items).astype(np.int64)
+    values += noise(used.law, values.shape, rng)
+    spread = np.column_stack([squares, (VOTE * _norms(people, counts, items)).astype(np.int64)])
+    spread = (spread if used.releases_norm else spread[:, :1]) + noise(
+        used.spread_law, (len(labels), 1 + used.releases_norm), rng
+    )
+    totals = VOTE * people - squares + noise(used.total_law, len(labels), rng) + spread[:, 0]
+    margins = np.column_stack([VOTE * counts, np.zeros(len(labels), dtype=np.int64)])
+    margins += noise(used.margin_law, margins.shape, rng)
     noises = Noises.fresh(os.urandom(16 * len(labels)), used, "events")
-    return al.Sketches(values, labels, noises, (used,), totals, margins)
+    return al.Sketches(values, labels, noises, (used,), totals, margins, spread)
+
+
+def _norms(people: Any, counts: Any, items: Any) -> Any:
+    """F in votes, of people whose item groups are independent."""
+    together = counts[:, :, None] * counts[:, None, :] / np.maximum(people, 1)[:, None, None]
+    places = np.arange(counts.shape[1])
+    together[:, places, places] = counts
+    return np.sqrt((together**2).sum(axis=(1, 2))) / items**2
 
 
 def sampled(

@@ -20,6 +20,8 @@ from armslength.ingest.contributions import (
     SHORT_ID,
     ItemList,
     PackedEvents,
+    can_load,
+    load_short,
     pack_person,
     person_mix,
     same_bytes,
@@ -223,7 +225,10 @@ def find_texts(
     numbers = np.full(len(starts) - 1, -1, dtype=np.int32)
     for row in range(len(numbers)):
         start, length = starts[row], starts[row + 1] - starts[row]
-        first, second = pack_person(data, start, start + length, key)
+        if can_load(data, start, length):
+            first, second = load_short(data, start, length)
+        else:
+            first, second = pack_person(data, start, start + length, key)
         slot = slot_of(first, second, key, len(slots))
         while slots[slot] >= 0:
             number = slots[slot]
@@ -395,7 +400,10 @@ def cut_block(  # noqa: C901  # the columns of a batch
     has_second = False
     for row in range(count):
         if is_usable[row]:
-            first, second = pack_person(data, starts[row], starts[row + 1], key)
+            if can_load(data, starts[row], starts[row + 1] - starts[row]):
+                first, second = load_short(data, starts[row], starts[row + 1] - starts[row])
+            else:
+                first, second = pack_person(data, starts[row], starts[row + 1], key)
             packed[row, 0], packed[row, 1] = first, second
             has_second |= starts[row + 1] - starts[row] > 8
             number = np.int64(person_mix(first, second, key) >> PART_SHIFT)

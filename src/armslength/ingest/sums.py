@@ -21,10 +21,10 @@ from armslength.transforms.transform import Transform
 
 _MOST_COUNTS = 1 << 24  # 128 MB
 _MOST_ADDED = 1 << 22  # 32 MB
-_REMEMBERED, _SLOT_SHIFT = 1 << 17, np.uint64(64 - 17)  # columns of items
+_REMEMBERED, _SLOT_SHIFT = 1 << 18, np.uint64(64 - 18)  # columns of items
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _COARSE = 2**16  # units of a vote in the weights of F, whose products must fit 64 bits
-_MOST_BINS = 1 << 25  # 256 MB
+_MOST_BINS = 1 << 23  # 64 MB
 _MOST_PEOPLE = 2**31
 _NONE: NDArray[np.int32] = np.empty(0, dtype=np.int32)
 

@@ -58,11 +58,11 @@ def release_table(  # noqa: D417, PLR0913  # each is a decision of its own
     a frame that Spark could compute again. The sums in Spark's shuffle files and messages are **not private**: as secret as the
     source, and protected by `spark.io.encryption.enabled` and `spark.network.crypto.enabled`.
 
-    Guarantee: all rows together are ε-DP for adding or removing, or for replacing, one person with
-    all of their events: each person has one vote, split evenly over their different items in one group; or, with a `contribution` C,
-    at most C of a person's events count, by weight, over all groups. Tasks that are lost or run twice change nothing. A source that gives other rows when it is computed again is refused where that could mix two
-    readings of a person; elsewhere each person stays within the bound. Groups, their order and labels are public input. Errors are
-    raised before anything is charged or drawn.
+    Guarantee: all rows together are ε-DP for adding or removing, or for replacing, one person with all of their events: each person has
+    one vote, split evenly over their different items in one group; or, with a `contribution` C, at most C of a person's events count, by
+    weight, over all groups. Tasks that are lost or run twice change nothing. A source that gives other rows when it is computed again is
+    refused where that could mix two readings of a person; elsewhere each person stays within the bound. Groups, their order and labels are
+    public input. Errors are raised before anything is charged or drawn.
     Reference: docs/privacy.md, event tables and theorem 1.
 
     Args:

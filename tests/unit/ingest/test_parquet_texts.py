@@ -232,7 +232,7 @@ def test_more_items_than_are_remembered_are_the_same_for_any_number_of_threads(t
     }
     pq.write_table(pa.table(columns), tmp_path / "many.parquet", row_group_size=500)
     digits = [str(digit) for digit in range(10)]
-    fields = {"epsilon": 1, "contribution": 3, "unit": "one patient", "total_share": "0.1"}
+    fields = {"epsilon": 1, "contribution": "vote", "unit": "one patient", "total_share": "0.1"}
     prefixes = {"prefix": [f"item-{digit}" for digit in digits], "group": digits}
     protocol = al.Protocol(
         PROTOCOL.transform, margins=prefixes, margin_share="0.1", margin_contribution=2, **fields
