@@ -1,15 +1,16 @@
 """Event tables in which one person more or less is to be told: who holds what, the file, and the exact likelihood of a release.
 
 A table has many blocks of groups, each with a heavy person of its own who occurs in no other, so that one release is as many
-independent trials as there are blocks.
+independent trials as there are blocks. What votes add up to is taken from the tests' own reference, not from the package.
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -18,12 +19,18 @@ from attacks.membership import log_likelihoods
 from numpy.typing import NDArray
 
 import armslength as al
-from armslength.protocol.margins import margin_table
+from reference.votes import Projection, Row, Rule, group_of_prefixes, votes
+
+if TYPE_CHECKING:
+    from armslength.laws import Law
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-LIGHT_ITEMS = ("A01", "Z99")  # what one more person does in every group, who is within the bound
+LIGHT_ITEMS = (
+    "A01",
+    "Z10",
+)  # of one more person in every group; in the stories' matrix, both fall in one bin with one sign
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,6 @@ class Held:
     rows: int
 
 
-Cell = tuple[int, int]  # a group of the block, and the number of an item group
 World = tuple[Held, ...]  # all that the heavy person holds; nothing, where there is none
 
 
@@ -50,6 +56,7 @@ class Story:
         first: What the heavy person holds in one world.
         second: What they hold in the other.
         tight: Whether these worlds nearly reach the bound, so that the audit must come close to it, and must see weak noise.
+        has_one_id: Whether the heavy person has one id; else another one in each group, which is a fault.
     """
 
     name: str
@@ -58,6 +65,7 @@ class Story:
     first: World
     second: World
     tight: bool = True
+    has_one_id: bool = True
 
     @property
     def worlds(self) -> tuple[World, World]:
@@ -79,11 +87,14 @@ def write_events(path: Path, story: Story, world: World, blocks: int) -> None:
     who, where, what = [], [], []
     for one, heavy in zip(held, is_heavy, strict=True):
         group = every_block * story.groups + one.group
-        who.append(np.repeat(every_block if heavy else blocks + group, one.rows))
+        theirs = every_block + (0 if story.has_one_id else one.group * blocks)
+        who.append(np.repeat(theirs if heavy else story.groups * blocks + group, one.rows))
         where.append(np.repeat(group, one.rows))
         what.append(np.full(blocks * one.rows, items.index(one.item)))
     labels = story.labels(blocks)
-    persons = [f"heavy {block}" for block in range(blocks)] + [f"light of {label}" for label in labels]
+    persons = [f"heavy {block}" for block in range(blocks)]
+    persons += [f"heavy {block} in {group}" for group in range(1, story.groups) for block in range(blocks)]
+    persons += [f"light of {label}" for label in labels]
     columns = {"who": (who, persons), "where": (where, labels), "what": (what, items)}
     table = {
         name: pa.DictionaryArray.from_arrays(pa.array(np.concatenate(codes), pa.int32()), names)
@@ -92,49 +103,55 @@ def write_events(path: Path, story: Story, world: World, blocks: int) -> None:
     pq.write_table(pa.table(table), path)
 
 
-def counted(world: World, protocol: al.Protocol) -> Iterator[tuple[float, World]]:
-    """(probability, what may be counted): each group and item once where people are, and one group, each of theirs alike."""
-    if protocol.count == "people":
-        world = tuple(replace(one, rows=1) for one in world)
+def votes_of(story: Story, world: World) -> Iterator[tuple[float, list[Row]]]:
+    """(probability, the exact integers of a block's rows): the heavy person votes in one of their groups, each alike."""
     groups = sorted({one.group for one in world})
-    if not protocol.one_group or not groups:
-        yield 1.0, world
+    if not story.has_one_id or not groups:
+        yield 1.0, _rows_of(story, world)
         return
     for group in groups:
-        yield 1 / len(groups), tuple(one for one in world if one.group == group)
+        yield 1 / len(groups), _rows_of(story, tuple(one for one in world if one.group == group))
+
+
+def _rows_of(story: Story, world: World) -> list[Row]:
+    """The exact integers where everybody, by their id, has events in one group alone."""
+    protocol, names = story.protocol, [str(group) for group in range(story.groups)]
+    events = [(f"heavy {one.group}", names[one.group], one.item) for one in world]
+    events += [(f"light {name}", name, item) for name in names for item in LIGHT_ITEMS]
+
+    def total_of(items: Sequence[str | int]) -> list[int]:
+        return [int(number) for number in protocol.transform.columns(list(items)).sum(axis=1)]
+
+    rule = None
+    if protocol.margins is not None:
+        prefixes = {
+            prefix: name
+            for name, these in zip(protocol.margins.names, protocol.margins.prefixes, strict=False)
+            for prefix in these
+        }
+        rule = Rule(
+            protocol.margins.names,
+            lambda item: group_of_prefixes(item, prefixes),
+            protocol.margin_contribution or 0,
+        )
+    projection = Projection(protocol.transform.column_entries or 1, total_of)
+    return votes(events, names, projection, bytes(32), rule=rule)
 
 
 def takings(world: World, bound: int) -> Iterator[tuple[float, tuple[int, ...]]]:
     """(probability, how many of each are taken): a person's rows in any order alike, up to `bound`."""
-    for probability, counts, _ in takings_with_cells(world, bound, [None] * len(world), 0):
-        yield probability, counts
-
-
-def takings_with_cells(
-    world: World,
-    bound: int,
-    cells: Sequence[Cell | None],
-    most: int,
-) -> Iterator[tuple[float, tuple[int, ...], frozenset[Cell]]]:
-    """The same, and which different cells came first, at most so many; `cells` has that of each part of the world."""
     total = sum(one.rows for one in world)
-    waiting = {((0,) * len(world), frozenset[Cell]()): Fraction(1)}
+    waiting = {(0,) * len(world): Fraction(1)}
     for taken in range(min(bound, total)):
-        following: dict[tuple[tuple[int, ...], frozenset[Cell]], Fraction] = defaultdict(Fraction)
-        for (counts, firsts), probability in waiting.items():
+        following: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
+        for counts, probability in waiting.items():
             for place, one in enumerate(world):
-                more = (*counts[:place], counts[place] + 1, *counts[place + 1 :])
                 reached = probability * (one.rows - counts[place]) / (total - taken)
-                if not reached:
-                    continue
-                cell = cells[place]
-                if cell is not None and len(firsts) < most:
-                    following[more, firsts | {cell}] += reached
-                else:
-                    following[more, firsts] += reached
+                if reached:
+                    following[*counts[:place], counts[place] + 1, *counts[place + 1 :]] += reached
         waiting = following
-    for (counts, firsts), probability in waiting.items():
-        yield float(probability), counts, firsts
+    for counts, probability in waiting.items():
+        yield float(probability), counts
 
 
 class Attacker:
@@ -146,16 +163,13 @@ class Attacker:
 
     def __init__(self, story: Story) -> None:
         self._story = story
-        width = story.protocol.transform.sketch_dim
-        margins = story.protocol.margins
-        laws = [story.protocol.law] * width
-        if margins is not None and story.protocol.margin_law is not None:
-            laws += [story.protocol.margin_law] * (len(margins.names) + 1)
+        protocol = story.protocol
+        laws: list[Law] = [protocol.law] * protocol.transform.sketch_dim
+        if protocol.total_law is not None and protocol.spread_law is not None:
+            laws += [protocol.total_law, protocol.spread_law, protocol.spread_law]  # T − Q, Q and F
+        if protocol.margins is not None and protocol.margin_law is not None:
+            laws += [protocol.margin_law] * (len(protocol.margins.names) + 1)
         self._laws = laws * story.groups  # of each number of a block
-        self._base = np.sum([self._placed(group, LIGHT_ITEMS) for group in range(story.groups)], axis=0)
-        for group in range(story.groups):
-            # within the bound: all of their item groups count
-            self._base += self._counted({(group, code) for code in self._codes(LIGHT_ITEMS)}, {group})
         self._mixtures = [self._mixture(world) for world in story.worlds]
 
     def log_ratios(self, values: Integers) -> Floats:
@@ -163,44 +177,28 @@ class Attacker:
         first, second = (self._log_likelihood(values, mixture) for mixture in self._mixtures)
         return second - first
 
-    def _placed(self, group: int, items: Sequence[str]) -> Integers:
-        """What these items add to the sketches of a block, groups x numbers, one event each; margins are 0."""
-        columns = self._story.protocol.transform.columns(list(items))
-        block = np.zeros((self._story.groups, len(self._laws) // self._story.groups), dtype=np.int64)
-        block[group, : columns.shape[0]] = columns.sum(axis=1)
-        return block
-
-    def _codes(self, items: Sequence[str]) -> list[int]:
-        margins = self._story.protocol.margins
-        table = margin_table(None, margins)  # of prefixes, which the protocol has
-        return [] if margins is None or table is None else margins.codes(list(items), table).tolist()
-
-    def _counted(self, cells: Iterable[Cell], groups: Iterable[int]) -> Integers:
-        """What a person in these cells and groups adds to the margins of a block; sketches are 0."""
-        protocol = self._story.protocol
-        block = np.zeros((self._story.groups, len(self._laws) // self._story.groups), dtype=np.int64)
-        if protocol.margins is not None:
-            for group, code in cells:
-                block[group, protocol.transform.sketch_dim + code] = 1
-            block[list(groups), -1] = 1
-        return block
-
     def _mixture(self, world: World) -> dict[tuple[int, ...], float]:
         """The probability of each exact block, flattened, over what may be taken."""
-        protocol = self._story.protocol
-        mixture: dict[tuple[int, ...], float] = defaultdict(float)
-        for share, held in counted(world, protocol):
-            units = [self._placed(one.group, [one.item]) for one in held]
-            codes = self._codes([one.item for one in held]) or [0] * len(held)
-            cells = [(one.group, code) for one, code in zip(held, codes, strict=True)]
-
-            bounds = int(protocol.contribution or 0), cells, protocol.margin_contribution or 0
-            for probability, counts, firsts in takings_with_cells(held, *bounds):
-                groups = {one.group for one, count in zip(held, counts, strict=True) if count}
-                parts = (count * unit for count, unit in zip(counts, units, strict=True))
-                block = sum(parts, start=self._base) + self._counted(firsts, groups)
-                mixture[tuple(block.ravel().tolist())] += share * probability
+        story, mixture = self._story, defaultdict[tuple[int, ...], float](float)
+        if story.protocol.votes:
+            for probability, rows in votes_of(story, world):
+                mixture[tuple(number for row in rows for number in _numbers(row, story.protocol))] += (
+                    probability
+                )
+            return mixture
+        base = np.sum([self._placed(group, LIGHT_ITEMS) for group in range(story.groups)], axis=0)
+        units = [self._placed(one.group, [one.item]) for one in world]
+        for probability, counts in takings(world, int(story.protocol.contribution or 0)):
+            parts = (count * unit for count, unit in zip(counts, units, strict=True))
+            mixture[tuple(sum(parts, start=base).ravel().tolist())] += probability
         return mixture
+
+    def _placed(self, group: int, items: Sequence[str]) -> Integers:
+        """What these items add to the sketches of a block, groups x numbers, one event each."""
+        columns = self._story.protocol.transform.columns(list(items))
+        block = np.zeros((self._story.groups, columns.shape[0]), dtype=np.int64)
+        block[group] = columns.sum(axis=1)
+        return block
 
     def _log_likelihood(self, values: Integers, mixture: dict[tuple[int, ...], float]) -> Floats:
         """ln Σ P(exact block)·P(values | exact block), but for what both worlds share."""
@@ -217,3 +215,9 @@ class Attacker:
             for key, probability in mixture.items()
         ]
         return np.asarray(np.logaddexp.reduce(terms, axis=0))
+
+
+def _numbers(row: Row, protocol: al.Protocol) -> list[int]:
+    """The numbers of a row to which noise is added: values, T − Q, Q, F and margins, as far as they are released."""
+    scalars = [row.people - row.squares, row.squares, row.norm] if protocol.spread_law is not None else []
+    return [*row.values, *scalars, *row.margins]

@@ -119,9 +119,8 @@ def _settings() -> Iterator[Case]:
         )
     for noise in ("laplace", "gaussian"):
         transform = al.SparseJL(input_dim=16, sketch_dim=4, sparsity=1, seed=SEED)
-        protocol = al.Protocol(
-            transform, epsilon=1, delta=DELTA, noise=noise, relation="replace", contribution=4
-        )
+        # two steps of radius 4, as where one person's data replaces another's
+        protocol = al.Protocol(transform, epsilon=1, delta=DELTA, noise=noise, relation="replace", radius=8)
         first, second = _opposite_columns(transform)
         base = _base(transform)
         base[[first, second]] = 4, 0

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 import armslength as al
 from armslength.laws import Law
+from armslength.protocol.neighbors import VOTE
 from audit.membership_cases import Case
 
 Releaser = Callable[[Case, NDArray[np.generic]], al.Sketches]
@@ -29,18 +30,21 @@ def weakened(protocol: al.Protocol, factor: float = WEAK) -> al.Protocol:
     """The protocol with less noise than it promises; no argument of the package makes one."""
     weak = copy.copy(protocol)
     weak.__dict__["law"] = _scaled(protocol.law, factor)
-    if protocol.total_law is not None:
-        weak.__dict__["total_law"] = _scaled(protocol.total_law, factor)
-    if protocol.margin_law is not None:
-        weak.__dict__["margin_law"] = _scaled(protocol.margin_law, factor)
+    for name in ("total_law", "spread_law", "margin_law"):
+        law = getattr(protocol, name)
+        if law is not None:
+            weak.__dict__[name] = _scaled(law, factor)
     return weak
 
 
-def with_more_margins(protocol: al.Protocol) -> al.Protocol:
-    """The protocol with twice as many item groups of a person as its noise covers."""
-    more = copy.copy(protocol)
-    more.__dict__["margin_contribution"] = 2 * (protocol.margin_contribution or 0)
-    return more
+def without_the_undercount(protocol: al.Protocol) -> al.Protocol:
+    """The protocol with noise on margins that covers the item groups of a person and not what is left out of them."""
+    less = copy.copy(protocol)
+    if protocol.margin_law is None or protocol.margin_sensitivity is None:
+        raise TypeError("protocol must have margins, got none")
+    covered = VOTE * (protocol.margin_contribution or 0) / protocol.margin_sensitivity
+    less.__dict__["margin_law"] = _scaled(protocol.margin_law, covered)
+    return less
 
 
 def _scaled(law: Law, factor: float) -> Law:

@@ -33,7 +33,6 @@ PROTOCOL = al.Protocol(
     al.SparseJL(sketch_dim=256, seed="readers"),
     epsilon=1,
     contribution=CONTRIBUTION,
-    count="events",
     unit="one person",
 )
 _PIECES = (

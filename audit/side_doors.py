@@ -3,7 +3,7 @@
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from attacks.side_doors import neighbor_pairs, open_doors
+from attacks.side_doors import PROTOCOLS, neighbor_pairs, open_doors
 
 from armslength.progress import progress
 from audit.sections import Check, Section
@@ -27,7 +27,7 @@ def audit(quick: bool) -> Section:
     return Section(
         "Side doors",
         (
-            "The command releases two tables under the same public settings, each in its own folder. Everything visible is "
+            "The command releases two tables under the same public settings, each in its own folder: people vote, with margins, or amounts are added up. Everything visible is "
             "compared: exit codes, standard output and error, warnings and logs, names and modes of files, files left in the "
             "temporary folder, rows and labels, the types, encodings and metadata of the sketch file, its card, the digests it "
             "has, `show`, every row of the ledger, its listing and its size. Every release must succeed: two equal failures "
@@ -53,5 +53,6 @@ def audit(quick: bool) -> Section:
 
 def _opened(seed: int) -> dict[str, list[str]]:
     """The open doors of each kind of pair: one text for each pair that has any."""
-    found = {kind: open_doors(pair) for kind, pair in neighbor_pairs(seed).items()}
+    pairs = neighbor_pairs(seed).items()
+    found = {f"{name}, {kind}": open_doors(pair, kind) for name, pair in pairs for kind in PROTOCOLS}
     return {kind: [", ".join(doors)] if doors else [] for kind, doors in found.items()}

@@ -1,6 +1,7 @@
 """Membership through the whole path: an event table on disk, bounded, projected, with noise, saved and loaded."""
 
 import multiprocessing
+import secrets
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
@@ -12,15 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 import armslength as al
+from armslength.ingest.contributions import KEY_BYTES
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.ledger.ledger import open_account
 from armslength.progress import progress
-from armslength.release.release import release_events
+from armslength.release.release import release
 from armslength.threads import available_threads
-from audit.event_worlds import Attacker, Held, Story, World, write_events
+from audit.event_worlds import LIGHT_ITEMS, Attacker, Held, Story, World, write_events
 from audit.membership import promise_of
-from audit.membership_faults import WEAK, weakened, with_more_margins
+from audit.membership_faults import WEAK, weakened, without_the_undercount
 from audit.sections import Check, Section
 from audit.trade_off import FALSE_ALARM, Counts, TradeOff, trade_off
 
@@ -32,48 +34,47 @@ RELEASES_AT_ONCE = 4
 CLOSE = 0.85  # of ε: how near the lower bound must come
 FEWER_ROWS = 25  # a fault is tried on tables with fewer rows for each person, by this factor
 HONEST, WEAKLY, UNBOUNDED = "as it is", f"noise × {WEAK}", "twice the contribution is let through"
-MORE = "twice the item groups are let through"
+EVERY_GROUP, UNCOVERED = "a vote in every group", "no noise for the undercount"
 
 
 @cache
 def all_stories() -> tuple[Story, ...]:
-    """Every pair of worlds, in the order of the table."""
+    """Every pair of worlds, in the order of the table: of amounts, then of votes."""
     transform = al.SparseJL(sketch_dim=4, sparsity=1, seed="whole path")
     here, opposite, elsewhere = _three_items(transform)
-    protocol = partial(al.Protocol, transform, epsilon=2, unit="one patient", contribution=4, count="events")
+    protocol = partial(al.Protocol, transform, epsilon=2, unit="one patient")
+    amounts, vote = partial(protocol, contribution=4), partial(protocol, contribution="vote")
     one_item = (Held(0, here, 1000), Held(1, here, 700), Held(2, here, 300))
     several = (Held(0, here, 800), Held(0, elsewhere, 200), Held(1, here, 600), Held(1, elsewhere, 400))
     before, after = ((Held(0, item, 1200), Held(1, item, 800)) for item in (here, opposite))
-    uneven = (Held(0, here, 1975), Held(1, here, 25))
-    added, replaced = protocol(), protocol(relation="replace")
-    gaussian = protocol(delta="0.01", noise="gaussian")
-    people, one_group = protocol(count="people"), protocol(one_group=True)
-    same_rows = (Held(0, here, 2000),)
-    groups = {"prefix": [here, elsewhere], "group": ["one", "two"]}
-    margins = partial(protocol, margins=groups, margin_share="0.5", margin_contribution=1, one_group=True)
-    both = (Held(0, here, 1000), Held(0, elsewhere, 1000))
+    one, other = ((Held(0, item, 2000),) for item in (here, opposite))
+    like_the_others, beside = (Held(0, item, 1000) for item in (LIGHT_ITEMS[0], _beside(transform)))
+    groups = {"prefix": [LIGHT_ITEMS[0][0]], "group": ["one"]}
+    margins = partial(vote, total_share="0.02", margins=groups, margin_share="0.5")
     return (
-        Story("add or remove, one item in three groups, 2,000 rows, Laplace", added, 3, (), one_item),
-        Story("add or remove, two items in two groups, 2,000 rows, Laplace", added, 2, (), several),
-        Story("replace, two groups, 2,000 rows, Laplace", replaced, 2, before, after),
-        Story("add or remove, 2,000 rows, all but 25 in one group, Gaussian", gaussian, 2, (), uneven),
+        Story("amounts, add or remove, one item in three groups, 2,000 rows", amounts(), 3, (), one_item),
+        Story("amounts, add or remove, two items in two groups, 2,000 rows", amounts(), 2, (), several),
+        Story("amounts, replace, two groups, 2,000 rows", amounts(relation="replace"), 2, before, after),
         Story(
-            "add or remove, people counted, two items in two groups, 2,000 rows, Laplace",
-            people,
-            2,
-            (),
-            several,
+            "votes, replace, one item by its opposite, 2,000 rows", vote(relation="replace"), 1, one, other
         ),
         Story(
-            "add or remove, one group of three, 2,000 rows, Laplace", one_group, 3, (), one_item, tight=False
+            "votes, add or remove, with people, Q and F", vote(total_share="0.5"), 1, (), (like_the_others,)
         ),
-        Story("add or remove, margins, 2,000 rows of one item, Laplace", margins(), 1, (), same_rows),
+        Story("votes, add or remove, one group of three", vote(), 3, (), one_item, tight=False),
         Story(
-            "add or remove, margins, two item groups of which one counts, 2,000 rows, Laplace",
-            margins(margin_share="0.8"),
+            "votes, add or remove, with margins, two item groups",
+            margins(margin_contribution=2),
             1,
             (),
-            both,
+            (like_the_others, beside),
+        ),
+        Story(
+            "votes, add or remove, with margins, two item groups of which one counts in full",
+            margins(margin_contribution=1),
+            1,
+            (),
+            (like_the_others, beside),
             tight=False,
         ),
     )
@@ -88,6 +89,16 @@ def _three_items(transform: al.SparseJL) -> tuple[str, str, str]:
     )
     elsewhere = next(n for n in range(20) if columns[:, n] @ columns[:, here] == 0)
     return names[here], names[opposite], names[elsewhere]
+
+
+def _beside(transform: al.SparseJL) -> str:
+    """An item of another item group in the bin of the light person's items, with their sign: so F moves by all of q."""
+    names = [*LIGHT_ITEMS, *(f"B{number}" for number in range(99))]
+    columns = transform.columns(names).toarray()
+    first, second, *others = map(int, columns[:, 0] @ columns)
+    if (first, second) != (1, 1):
+        raise ValueError("the light person's items must fall in one bin")
+    return names[2 + others.index(1)]
 
 
 @dataclass(frozen=True)
@@ -110,7 +121,7 @@ class Job:
 
 
 def audit(quick: bool) -> Section:
-    """Every story as it is, those that are tight with weakened noise, and two with a bound that is not kept."""
+    """Every story as it is, those that are tight with weakened noise, and three with a bound that is not kept."""
     stories = all_stories()
     plan = all_trials()
     releases = QUICK_RELEASES if quick else RELEASES
@@ -147,7 +158,8 @@ def all_trials() -> list[tuple[int, str]]:
     numbers = range(len(stories))
     trials = [(number, HONEST) for number in numbers]
     trials += [(number, WEAKLY) for number in numbers if stories[number].tight]
-    return [*trials, (0, UNBOUNDED), (numbers[-1], MORE)]
+    one_group = next(number for number in numbers if not stories[number].tight)
+    return [*trials, (0, UNBOUNDED), (one_group, EVERY_GROUP), (numbers[-1], UNCOVERED)]
 
 
 def _written(folder: Path, number: int, fault: str) -> list[Job]:
@@ -166,6 +178,7 @@ def _scaled_down(story: Story, fault: str) -> Story:
     """The story as it is; with fewer rows for each person where a fault is tried, which changes nothing but the time."""
     if fault == HONEST:
         return story
+    story = replace(story, has_one_id=fault != EVERY_GROUP)
 
     def fewer(world: World) -> World:
         return tuple(replace(one, rows=one.rows // FEWER_ROWS) for one in world)
@@ -176,7 +189,7 @@ def _scaled_down(story: Story, fault: str) -> Story:
 def done(job: Job) -> Counts:
     """The attacker's counts of a job."""
     story = _scaled_down(all_stories()[job.story], job.fault)
-    attacker, promise = attacker_of(story, job.fault), promise_of(story.protocol)
+    attacker, promise = Attacker(story), promise_of(story.protocol)
     statistics = [
         attacker.log_ratios(released_values(story, job.events, BLOCKS, job.fault))
         for _ in range(job.releases)
@@ -184,32 +197,29 @@ def done(job: Job) -> Counts:
     return Counts.of(np.concatenate(statistics), promise)
 
 
-def attacker_of(story: Story, fault: str = HONEST) -> Attacker:
-    """Whoever knows how many item groups are let through, also if these are too many."""
-    return Attacker(replace(story, protocol=with_more_margins(story.protocol)) if fault == MORE else story)
-
-
 def released_values(story: Story, events: Path, blocks: int, fault: str = HONEST) -> Integers:
-    """What one release gives to everybody, blocks x groups x numbers: the sketch, and margins if there are any."""
+    """What one release gives to everybody, blocks x groups x numbers: the sketch, then T − Q, Q and F, and margins, if there are any."""
     labels = story.labels(blocks)
     protocol = story.protocol
     if fault == WEAKLY:
         sketches = _released(events, weakened(protocol), labels)
-    elif fault == MORE:
-        sketches = _released(events, with_more_margins(protocol), labels)
+    elif fault == UNCOVERED:
+        sketches = _released(events, without_the_undercount(protocol), labels)
     elif fault == UNBOUNDED:
-        groups = public_groups_of("where", labels, None)
-        job = TableJob.of(events, protocol, EventColumns("who", "what", "where", None), groups, threads=1)
-        unbounded = replace(job, bound=2 * job.bound)
-        sketches = release_events(unbounded, open_account(al.NO_LEDGER, ""))
+        groups, columns = public_groups_of("where", labels, None), EventColumns("who", "what", "where", None)
+        twice = al.Protocol(protocol.transform, epsilon=2, unit="one patient", contribution=8)
+        sums = TableJob.of(events, twice, columns, groups, threads=1).sums(secrets.token_bytes(KEY_BYTES))
+        sketches = release(protocol, sums, labels, open_account(al.NO_LEDGER, ""))
     else:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "sketches.parquet"
             _released(events, protocol, labels).save(file)
             sketches = al.load(file)
-    margins = [] if sketches.margins is None else [sketches.margins]
-    numbers = np.hstack([sketches.values, *margins])
-    return numbers.reshape(blocks, story.groups, -1)
+    more = []
+    if sketches.spread is not None and sketches.totals is not None:
+        more += [(sketches.totals - sketches.spread[:, 0])[:, None], sketches.spread]
+    more += [] if sketches.margins is None else [sketches.margins]
+    return np.hstack([sketches.values, *more]).reshape(blocks, story.groups, -1)
 
 
 def _released(events: Path, protocol: al.Protocol, labels: list[str]) -> al.Sketches:
@@ -266,10 +276,11 @@ def _section(found: dict[tuple[int, str], TradeOff], trials: int, *, refused: bo
     return Section(
         "Membership through the whole path",
         f"An event table is written as Parquet, released by `protocol.release_table`, saved and loaded; neighbors differ by one person with two thousand rows in several "
-        f"groups, of which the protocol lets four through. A table has {BLOCKS} blocks of groups, each with such a person of its own, so a release is {BLOCKS} independent "
+        f"groups, of which the protocol lets four through, or one vote. A table has {BLOCKS} blocks of groups, each with such a person of its own, so a release is {BLOCKS} independent "
         f"trials: {trials:,} of each neighbor. The attacker knows everybody's events; which of the person's rows were taken he cannot know, and his likelihood is the exact "
-        f"mixture over all orders of them. Thresholds and confidence are as above, {FALSE_ALARM:g} for all stories together. ε = 2 was chosen so that the bound is nearly reached "
-        f"with so many trials. Margins are attacked together with the sketches of the same release: of the person's item groups one counts, beside the number of people. Three faults are tried: noise of {WEAK} of its scale in every story whose neighbors nearly reach the bound, and a table release that lets twice the contribution or twice the item groups through. "
+        f"mixture over all orders of them, and over the groups in which the person may vote. Thresholds and confidence are as above, {FALSE_ALARM:g} for all stories together. ε = 2 was chosen so that the bound is nearly reached "
+        f"with so many trials. The number of people, Q, F and margins are attacked together with the sketches of the same release. What votes add up to is computed by the tests' own reference. Faults are tried: noise of {WEAK} of its scale in every story whose neighbors nearly reach the bound, a release that lets twice the contribution through, "
+        f"one where a person votes in every group, and one whose noise of margins does not cover the undercount. "
         f"Persons have a {FEWER_ROWS}th of the rows there, and what is released is not saved and loaded: a file with weak noise would be refused, which is a claim of its own.",
         ("story", "", "ε", "measured", "at least", "δ", "measured, ± standard error"),
         tuple(_row(stories[number], fault, one) for (number, fault), one in found.items()),

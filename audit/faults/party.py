@@ -86,7 +86,7 @@ class Party:
         protocol = al.Protocol(
             al.SparseJL(sketch_dim=64, seed="faults"),
             epsilon=1,
-            contribution=3,
+            contribution="vote",
             unit="one patient",
             total_share="0.1",
         )

@@ -46,9 +46,12 @@ def _warm() -> None:
     with tempfile.TemporaryDirectory() as folder:
         rows = protocol.release([[1, 2]], items=["a", "b"], ledger=al.NO_LEDGER, threads=1)
         rows.save(Path(folder) / "warm.parquet")
+    votes = al.Protocol(
+        protocol.transform, epsilon=1, contribution="vote", unit="one person", total_share="0.1"
+    )
     columns, groups = EventColumns("person", "item", "group"), PublicGroups(("north", "south"), "group")
     for memory in ("1GB", "1KB"):  # the second one goes through a temporary file
-        _WarmJob.of(None, protocol, columns, groups, memory=memory, threads=1).sums(bytes(KEY_BYTES))
+        _WarmJob.of(None, votes, columns, groups, memory=memory, threads=1).sums(bytes(KEY_BYTES))
 
 
 class _WarmJob(TableJob):

@@ -47,7 +47,7 @@ def _file() -> Path:
         delta="1e-6",
         noise="gaussian",
         unit="one patient",
-        contribution=2,
+        radius=2,
     )
     for number, protocol in enumerate((_protocol(), gaussian)):
         protocol.release(nothing, ledger=ledger, labels=[f"row {number}"], population="visits")

@@ -26,7 +26,16 @@ def _seeds() -> list[bytes]:
         al.Protocol(
             first, epsilon="0.1", contribution=3, relation="replace", unit="one patient", total_share="0.25"
         ),
-        al.Protocol(first, epsilon=1, contribution=3, count="events", one_group=True),
+        al.Protocol(first, epsilon=1, contribution="vote", total_share="0.1", spread_sample="0.5"),
+        al.Protocol(
+            transforms[1],
+            epsilon=1,
+            contribution="vote",
+            total_share="0.1",
+            margins={"prefix": ["a", "b"], "group": ["A", "B"]},
+            margin_share="0.3",
+            margin_contribution=1,
+        ),
         al.Protocol(first, epsilon=1, delta=1e-6, noise="gaussian", radius=2, value_range=(0, 5)),
         al.Protocol(first, epsilon="1/3", resolution=0.25, on_grid=False, changed_entries=3),
         al.Protocol(transforms[4], epsilon=1, delta=1e-6, noise="gaussian", noise_site="input"),

@@ -8,6 +8,7 @@ import gzip
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from functools import cache, partial
 from io import BytesIO
 from random import Random
@@ -50,7 +51,21 @@ def _protocol() -> al.Protocol:
         epsilon=1,
         unit="one patient",
         contribution=2,
-        count="events",
+    )
+
+
+@cache
+def _votes() -> al.Protocol:
+    """The same of people who vote, with all that votes release."""
+    return al.Protocol(
+        al.SparseJL(sketch_dim=8, sparsity=2, seed="x"),
+        epsilon=1,
+        unit="one patient",
+        contribution="vote",
+        total_share="0.1",
+        margins={"prefix": ["a", "b"], "group": ["A", "B"]},
+        margin_share="0.3",
+        margin_contribution=1,
     )
 
 
@@ -123,12 +138,14 @@ def _source(name: str, data: bytes) -> Any:
 
 
 def _released(name: str, data: bytes) -> str:
-    sketches = _protocol().release_table(
+    """A release of amounts, or of votes where the last byte is even."""
+    is_vote = bool(data) and data[-1] % 2 == 0
+    sketches = (_votes() if is_vote else _protocol()).release_table(
         _source(name, data),
         person="person",
         item="item",
         group="group",
-        weight="weight",
+        weight=None if is_vote else "weight",
         public_groups=_GROUPS,
         ledger=al.NO_LEDGER,
         memory=_MEMORY,
@@ -171,9 +188,10 @@ class _JobOfEngine(TableJob):
 
 
 def _summed(name: str, data: bytes) -> str:
-    """All of a release but its noise: the events are read, bounded and summed."""
-    groups = public_groups_of("group", _GROUPS, None)
-    job = _JobOfEngine.of(_source(name, data), _protocol(), _COLUMNS, groups, memory=_MEMORY, threads=1)
+    """All of a release but its noise: the events are read, bounded and summed; as amounts, or as votes where the last byte is even."""
+    groups, is_vote = public_groups_of("group", _GROUPS, None), bool(data) and data[-1] % 2 == 0
+    protocol, columns = (_votes(), replace(_COLUMNS, weight=None)) if is_vote else (_protocol(), _COLUMNS)
+    job = _JobOfEngine.of(_source(name, data), protocol, columns, groups, memory=_MEMORY, threads=1)
     if job.sums(bytes(KEY_BYTES)).values.shape != (len(_GROUPS), 8):
         raise Finding("events were read, and there is no sum for each group")
     return "accepted"
@@ -185,7 +203,7 @@ def _summed_texts(data: bytes) -> str:
     source = written("texts.parquet", data)
     texts = ParquetTexts.of(event_files(source), columns.named)
     reader = _JobOfEngine if texts is None else TableJob
-    job = reader.of(source, _protocol(), columns, groups, memory=_MEMORY, threads=1)
+    job = reader.of(source, _votes(), columns, groups, memory=_MEMORY, threads=1)
     if job.sums(bytes(KEY_BYTES)).values.shape != (len(_GROUPS), 8):
         raise Finding("events were read, and there is no sum for each group")
     return "accepted"

@@ -30,9 +30,7 @@ def protocol_of(noise: str) -> al.Protocol:
     """The protocol: one person adds 1 to one item."""
     transform = al.SparseJL(input_dim=ITEMS, sketch_dim=SKETCH, sparsity=SPARSITY, seed="averaging")
     delta = DELTA if noise == "gaussian" else 0
-    return al.Protocol(
-        transform, epsilon=EPSILON, delta=delta, noise=noise, contribution=1, unit="one person"
-    )
+    return al.Protocol(transform, epsilon=EPSILON, delta=delta, noise=noise, radius=1, unit="one person")
 
 
 def repeated(protocol: al.Protocol, x: NDArray[np.int64], times: int, trials: int) -> NDArray[np.int64]:

@@ -38,14 +38,18 @@ from armslength.cli.main import main as command
 Event = tuple[str | None, str | None, str | None, int]  # person, item, group, amount
 GROUPS = ("north", "south", "empty")
 POPULATION = "visits-2026"
-PROTOCOL = al.Protocol(
-    al.SparseJL(sketch_dim=64, seed="side doors"),
-    epsilon=1,
-    contribution=3,
-    count="events",  # of a weight
-    unit="one patient",
-    total_share="0.1",
-)
+_COMMON: dict[str, Any] = {"epsilon": 1, "unit": "one patient", "total_share": "0.1"}
+PROTOCOLS = {
+    "votes": al.Protocol(
+        al.SparseJL(sketch_dim=64, seed="side doors"),
+        contribution="vote",
+        margins={"prefix": ["c1", "c2"], "group": ["ones", "twos"]},
+        margin_share="0.3",
+        margin_contribution=1,
+        **_COMMON,
+    ),
+    "amounts": al.Protocol(al.SparseJL(sketch_dim=64, seed="side doors"), contribution=3, **_COMMON),
+}
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(T| )\d\d:\d\d(:\d\d)?(\+00:00| UTC)?")
 _SIZES = {"total_byte_size", "total_compressed_size", "total_uncompressed_size", "serialized_size"}
 _DIGESTS = b"armslength digests"  # of published values, so they differ like the noisy values
@@ -87,15 +91,16 @@ def neighbor_pairs(seed: int = 0) -> dict[str, tuple[list[Event], list[Event]]]:
     }
 
 
-def doors_of(events: list[Event], folder: Path) -> dict[str, str]:
+def doors_of(events: list[Event], folder: Path, kind: str = "votes") -> dict[str, str]:
     """Release the events in an empty folder. Returns everything visible, one text per door."""
-    _write(events, folder)
+    _write(events, folder, PROTOCOLS[kind])
+    weight = ("--weight", "amount") if kind == "amounts" else ()
     temporary = folder.parent / f"{folder.name}-temporary"
     temporary.mkdir()
     with chdir(folder), mock.patch.object(tempfile, "tempdir", str(temporary)), _heard() as heard:
         released = _run(
             *("release", "visits.parquet", "--person", "patient", "--item", "code", "--group", "hospital"),
-            *("--weight", "amount", "--public-groups", ",".join(GROUPS), "--protocol", "protocol.json"),
+            *(*weight, "--public-groups", ",".join(GROUPS), "--protocol", "protocol.json"),
             *("--population", POPULATION, "-o", "sketches.parquet"),
         )
         ledger = _run("ledger", "show")
@@ -130,13 +135,13 @@ def _doors_of_the_file(file: Path) -> dict[str, str]:
             **doors,
             "rows and labels": str(al.load(file).labels),
             _AGAIN: _made_again(file),
-            "armslength show": _without_totals(_run("show", str(file), "--format", "json").stdout),
+            "armslength show": _without_numbers(_run("show", str(file), "--format", "json").stdout),
         }
     except al.ArmslengthError as refused:
         return {**doors, _AGAIN: f"it is refused: {refused}"}
 
 
-def open_doors(pair: tuple[list[Event], list[Event]]) -> list[str]:
+def open_doors(pair: tuple[list[Event], list[Event]], kind: str = "votes") -> list[str]:
     """The doors through which the two tables of a pair look different; there should be none.
 
     A failed release, and a file that cannot be written again from its contents, count as open doors too: two equal failures
@@ -146,7 +151,7 @@ def open_doors(pair: tuple[list[Event], list[Event]]) -> list[str]:
         folders = [Path(place) / name / "party" for name in ("first", "second")]
         for folder in folders:
             folder.mkdir(parents=True)
-        first, second = (doors_of(events, folder) for events, folder in zip(pair, folders, strict=True))
+        first, second = (doors_of(events, folder, kind) for events, folder in zip(pair, folders, strict=True))
     return [
         door
         for door in {**first, **second, **_MUST}
@@ -154,7 +159,7 @@ def open_doors(pair: tuple[list[Event], list[Event]]) -> list[str]:
     ]
 
 
-def _write(events: list[Event], folder: Path) -> None:
+def _write(events: list[Event], folder: Path, protocol: al.Protocol) -> None:
     person, item, group, amount = zip(*events, strict=True) if events else ((), (), (), ())
     table = {
         "patient": pa.array(person, pa.string()),
@@ -163,7 +168,7 @@ def _write(events: list[Event], folder: Path) -> None:
         "amount": pa.array(amount, pa.int64()),
     }
     pq.write_table(pa.table(table), folder / "visits.parquet")
-    PROTOCOL.save(folder / "protocol.json")
+    protocol.save(folder / "protocol.json")
     al.Ledger(folder / "ledger.sqlite", create=True).set_budget(POPULATION, 4, unit="one patient")
 
 
@@ -227,26 +232,28 @@ def _made_again(file: Path) -> str:
     return "the same bytes" if again.read_bytes() == file.read_bytes() else "other bytes"
 
 
-def _without_totals(shown: str) -> str:
-    """The listing without the noisy totals."""
+def _without_numbers(shown: str) -> str:
+    """The listing without the noisy totals, people and margins."""
     document = json.loads(shown)
     for file in document:
         for row in file["rows"]:
-            row["total"] = "a noisy number"
+            row["total"] = row["people"] = "a noisy number"
+        for name in {"margins", "missing"} & file.keys():
+            file[name] = f"{len(file[name])} noisy lists"
     return json.dumps(document, ensure_ascii=False)
 
 
 def main() -> None:
     """Compare every door for every pair and print the result."""
     pairs = neighbor_pairs()
-    found = {name: open_doors(pair) for name, pair in pairs.items()}
+    found = {f"{name}, {kind}": open_doors(pair, kind) for name, pair in pairs.items() for kind in PROTOCOLS}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "party"
         folder.mkdir()
         doors = doors_of(random_events(0, 40), folder)
-    print(f"Two tables were released under the same public settings, {len(pairs)} times:")
+    print(f"Two tables were released under the same public settings, {len(found)} times:")
     for name, opened in found.items():
-        print(f"  {name:<40} {'looks the same' if not opened else 'DIFFERS: ' + ', '.join(opened)}")
+        print(f"  {name:<50} {'looks the same' if not opened else 'DIFFERS: ' + ', '.join(opened)}")
     print(f"\n{len(doors)} doors were compared:")
     for door, seen in doors.items():
         lines = seen.splitlines()

@@ -11,12 +11,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from attacks.side_doors import GROUPS, PROTOCOL, doors_of, main, neighbor_pairs, open_doors
+from attacks.side_doors import GROUPS, PROTOCOLS, doors_of, main, neighbor_pairs, open_doors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import armslength as al
-from armslength.ingest.sums import GroupSums
+from armslength.ingest.sums import GroupSums, Sums
 from armslength.ledger import ledger
 from armslength.ledger.ledger import Account
 from armslength.release import release
@@ -35,9 +35,10 @@ EVENTS = st.lists(
 )
 
 
+@pytest.mark.parametrize("kind", PROTOCOLS)
 @pytest.mark.parametrize("name", PAIRS)
-def test_every_door_is_shut(name):
-    assert open_doors(PAIRS[name]) == []
+def test_every_door_is_shut(name, kind):
+    assert open_doors(PAIRS[name], kind) == []
 
 
 @given(EVENTS, EVENTS)
@@ -148,8 +149,12 @@ def test_noise_ids_are_random_bytes_and_nothing_else(monkeypatch, tmp_path):
 
 def test_with_equal_noise_ids_and_values_the_files_are_equal_to_the_last_byte(monkeypatch, tmp_path):
     # what the mechanism gives is made equal for both tables: whatever else reached the file would show
-    values = np.arange(3 * 64).reshape(3, 64)
-    monkeypatch.setattr(release, "noised", lambda *_: (values.copy(), np.array([1, 2, 3]), None))
+    values, few = np.arange(3 * 64).reshape(3, 64), np.arange(12).reshape(3, 4)
+
+    def equal(*_):
+        return Sums(values.copy(), few[:, 0].copy(), "events", margins=few.copy(), spread=few[:, :2].copy())
+
+    monkeypatch.setattr(release, "noised", equal)
     monkeypatch.setattr(ledger, "secrets", SimpleNamespace(token_bytes=bytes))
     written = []
     for number, events in enumerate(PAIRS["nothing, and much"]):
@@ -163,7 +168,7 @@ def test_with_equal_noise_ids_and_values_the_files_are_equal_to_the_last_byte(mo
 @pytest.mark.parametrize(
     ("protocol", "known"),
     [
-        (PROTOCOL, {"items": ["a", "b"]}),
+        (PROTOCOLS["amounts"], {"items": ["a", "b"]}),
         (
             al.Protocol(
                 al.GaussianJL(input_dim=2, sketch_dim=5, seed="x"), epsilon=1, delta=1e-6, noise="gaussian"
@@ -185,6 +190,6 @@ def test_the_account_for_a_newcomer(capsys, monkeypatch):
     said = capsys.readouterr().out
     assert "looks the same" in said
     assert "whatever the table" in said
-    monkeypatch.setattr("attacks.side_doors.open_doors", lambda _: ["rows and labels"])
+    monkeypatch.setattr("attacks.side_doors.open_doors", lambda *_: ["rows and labels"])
     main()
     assert "DIFFERS: rows and labels" in capsys.readouterr().out
