@@ -59,7 +59,7 @@ def main() -> None:
         DEFINITIONS,
         *heading(TABLES, "1. Private tables", "stay where they are"),
         *heading(SKETCHES, "2. Published sketches", "144 integers each (36 shown), noise included"),
-        *heading(MAP, "3. Anyone compares", "how different are the mixes?"),
+        *heading(MAP, "3. Anyone compares", "how different are the profiles?"),
         *(line for row, name in enumerate(sketches.labels) for line in party(row, name)),
         *(line for row, values in enumerate(sketches.values) for line in sketch(row, values)),
         *heat_map(distances.value, told_apart),
@@ -91,7 +91,7 @@ def released() -> al.Sketches:
     protocol = al.Protocol(
         al.SparseJL(input_dim=None, sketch_dim=144, seed="overview"),
         epsilon=1,
-        contribution=5,
+        contribution="vote",
         unit="one patient",
         total_share="0.1",
     )

@@ -88,7 +88,7 @@ def ask_for_hospitals(sizes: NDArray[np.int64]) -> None:
 
 def planned_regions() -> al.ShapePlan:
     """The plan for regions of about five hundred patients, for all six pairs together."""
-    return al.plan(
+    plan: al.ShapePlan = al.plan(
         epsilon=EPSILON,
         people=500,
         parties=len(REGIONS),
@@ -96,6 +96,7 @@ def planned_regions() -> al.ShapePlan:
         unit="one patient",
         seed="regions",
     )
+    return plan
 
 
 def true_mixes(events: pa.Table) -> NDArray[np.float64]:

@@ -155,9 +155,9 @@ def bars(
 
 
 def tree(
-    linkage: Numbers, supported: Marks, order: Sequence[int], labels: Sequence[str], label: str, ax: Any
+    linkage: Numbers, within_group: Marks, order: Sequence[int], labels: Sequence[str], label: str, ax: Any
 ) -> Any:
-    """Axes with the tree, its leaves on the left in this order; merges that are not supported are dashed and gray.
+    """Axes with the tree, its leaves on the left in this order; merges of parties that differ are dashed and gray.
 
     `linkage` is (n−1) x 4, as SciPy has it.
     """
@@ -176,10 +176,10 @@ def tree(
         top = height[leaves + merge]
         x, y = (height[parts[0]], top, top, height[parts[1]]), np.repeat(middle[parts], 2)
         width = 1.8 if is_short else 0.8
-        axes.plot(x, y, **look[bool(supported[merge])], linewidth=width, solid_capstyle="round")
-    for is_supported, word in ((True, "supported"), (False, "not supported")):
-        if (supported == is_supported).any():
-            axes.plot([], [], **look[is_supported], label=word)
+        axes.plot(x, y, **look[bool(within_group[merge])], linewidth=width, solid_capstyle="round")
+    for is_within, word in ((True, "no two are found to differ"), (False, "some differ")):
+        if (within_group == is_within).any():
+            axes.plot([], [], **look[is_within], label=word)
     axes.set_xlim(0, 1.04 * float(height.max()) or 1.0)
     axes.set_ylim(leaves - 0.4, -0.6)
     _name_ticks(axes.yaxis, [labels[leaf] for leaf in order])

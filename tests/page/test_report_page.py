@@ -6,10 +6,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from armslength.reporting.findings import findings_of
+from armslength.reporting.findings import TYPICAL, findings_of
 from armslength.reporting.page import page_of
-from margin_rows import many_groups, margin_protocol, rows_with_margins
-from report_parties import hospitals, with_margins
+from report_parties import chapters, counted, hospitals, with_margins
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
@@ -44,8 +43,9 @@ def many(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def explained(tmp_path_factory):
-    shares = [[0.1, 0.1, 0.3], [0.1, 0.1, 0.3], [0.3, 0.4, 0.3], [0.3, 0.4, 0.3], [0.1, 0.11, 0.3]]
-    return Report(with_margins(shares), tmp_path_factory.mktemp("explained"), by="shape")
+    low, high = [0.1, 0.1, 1.0], [0.3, 0.4, 1.0]
+    sketches = with_margins([low, low, high, high, low], margin_contribution=3)
+    return Report(sketches, tmp_path_factory.mktemp("explained"), by="shape")
 
 
 @pytest.fixture
@@ -299,21 +299,21 @@ def test_two_parties_or_two_groups_can_be_chosen(explained, browser):
     assert text.inner_text().startswith("Group B and group A: ")
     first.select_option("7")
     second.select_option("4")
-    assert text.inner_text().startswith("All others and ward 5: ")
+    assert text.inner_text().startswith("The typical party and ward 5: ")
     assert page.said == []
     page.close()
 
 
 def test_a_reason_chooses_its_two_sides(explained, browser):
-    """Group B against all others, here as the summary says it."""
+    """Group B against the typical party, here as the summary says it."""
     findings = explained.findings
     page = explained.open(browser)
     line = page.locator('#summary a.reasons[data-pair="7 6"]')
     line.click()
-    assert page.locator("#differs-text").inner_text().startswith("All others and group B: ")
+    assert page.locator("#differs-text").inner_text().startswith("The typical party and group B: ")
     assert page.evaluate("location.hash") == "#differs"
     group = findings.groups[1]
-    answer = findings.reasons.explanations[findings.reasons.others(group), group]
+    answer = findings.reasons.explanations[TYPICAL, group]
     assert column(page, "differs-table", 1) == list(answer.item_groups)
     shown = [float(cell.replace("−", "-")) for cell in column(page, "differs-table", 3)]
     np.testing.assert_allclose(shown, 100 * answer.difference, atol=0.051)
@@ -321,10 +321,10 @@ def test_a_reason_chooses_its_two_sides(explained, browser):
 
 
 def test_all_item_groups_can_be_shown(browser, tmp_path):
-    protocol = margin_protocol(margins=many_groups(30))
-    counts = np.full((3, 32), 400) * np.arange(1, 4)[:, None]
-    counts[:, -1] = 90_000
-    report = Report(rows_with_margins(protocol, counts, ["a", "b", "c"]), tmp_path)
+    protocol = chapters(margins={f"{number:02}": f"{number:02}" for number in range(30)})
+    counts = np.full((3, 31), 400) * np.arange(1, 4)[:, None]
+    rows = counted(protocol, ["a", "b", "c"], [90_000] * 3, counts, np.random.default_rng(5))
+    report = Report(rows, tmp_path)
     page = report.open(browser)
     before = page.locator("#differs-table tbody tr").count()
     more = page.locator("#differs-more")
@@ -337,9 +337,10 @@ def test_all_item_groups_can_be_shown(browser, tmp_path):
 
 
 def test_too_few_people_hide_the_table(browser, tmp_path):
-    sketches = rows_with_margins(margin_protocol(), [[0] * 4, [900, 100, 0, 1000]], ["a", "b"])
+    rng = np.random.default_rng(6)
+    sketches = counted(chapters(), ["a", "b"], [0, 1000], [[0] * 4, [900, 100, 0, 0]], rng)
     page = Report(sketches, tmp_path).open(browser)
-    assert "People are too few" in page.locator("#differs-text").inner_text()
+    assert "a side has too few people" in page.locator("#differs-text").inner_text()
     assert not page.locator("#differs-table").is_visible()
     page.close()
 

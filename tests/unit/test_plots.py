@@ -59,7 +59,7 @@ def test_the_curves_pass_through_the_recommended_configuration(plan):
 
 
 def test_the_figure_of_a_plan_by_shape_passes_through_what_is_seen(tmp_path):
-    plan = al.plan(epsilon=1, people=3000, contribution=2, by="shape", beyond_chance=True, unit="one person")
+    plan = al.plan(epsilon=1, people=3000, items_per_person=2, unit="one person")
     curves = plan._curves()
     ((_, by_size),), ((_, by_epsilon),) = curves.by_size.items(), curves.by_epsilon.items()
     assert dict(by_size)[plan.recommended.sketch_dim] == pytest.approx(1 - plan.seen)
@@ -184,11 +184,11 @@ def test_an_interval_without_end_is_an_arrow():
     assert ">" in [line.get_marker() for line in axes.lines if len(line.get_xdata())]
 
 
-def test_merges_that_are_not_supported_are_drawn_otherwise():
+def test_merges_of_parties_that_differ_are_drawn_otherwise():
     clusters = al.cluster(parties(6, people=60))
     axes = clusters.plot()
     styles = {line.get_linestyle() for line in axes.lines if len(line.get_xdata())}
-    assert len(styles) == len(set(clusters.supported.tolist()))
+    assert len(styles) == len(set(clusters.within_group.tolist()))
     heights = sorted(max(line.get_xdata()) for line in axes.lines if len(line.get_xdata()))
     np.testing.assert_allclose(heights, clusters.linkage[:, 2])
 
