@@ -17,6 +17,7 @@ from armslength.estimates.typical import weights_of
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.ingest.sums import Sums
+from audit.false_alarms import LIMIT, error_of_share
 from audit.sections import Check, Section
 from drawn_votes import released
 from populations import chapter, nhds
@@ -28,6 +29,7 @@ LEVEL, FACTOR = 0.95, 1.5
 LARGE = 1000  # stays of a party whose pairs are asked for reasons
 ODD_SHARE = 0.6  # of all people, in one odd party
 MOST_PAIRS, LEAST_FOUND, LEAST_CALLED = 0.08, 230, 0.9
+HARDLY_LESS = 0.15  # often, where there is an odd party
 MIDWEST = "Midwest for-profit"
 
 
@@ -233,10 +235,10 @@ def shuffled(rng: np.random.Generator) -> NDArray[np.int64]:
 
 
 def with_odd_party(protocol: al.Protocol, sums: Sums) -> Sums:
-    """The largest party is replaced by the same stays again and again: those with one of pregnancy, as many as make 60 % of all people."""
+    """The largest party is replaced by the same stays again and again: those with a circulatory disease, as many as make 60 % of all people."""
     data = survey()
     largest = int(data.people.argmax())
-    chosen = sorted({chapter(code) for code in data.events["code"].unique().to_pylist()}).index("Pregnancy")
+    chosen = sorted({chapter(code) for code in data.events["code"].unique().to_pylist()}).index("Circulatory")
     party = np.where(data.in_chapter[:, chosen] & (data.party == largest), largest, -1)
     odd = counted(protocol, party)
     rest = data.people.sum() - data.people[largest]
@@ -303,6 +305,8 @@ def _section(
     largest = data.parties[int(data.people.argmax())]
     often = {name: np.mean([name in names for names in outliers]) for name in data.parties}
     false = [name for names in outliers for name in names if ratios[name] <= FACTOR]
+    doubt = LIMIT * error_of_share(LEAST_CALLED, len(outliers))
+    is_often = bool(often[MIDWEST] >= LEAST_CALLED - doubt)
     unhidden = np.mean([MIDWEST in names for names in odd])
     odd_called = np.mean([largest in names for names in odd])
     of_populations, of_people = about["populations"], about["people counted"]
@@ -322,7 +326,7 @@ def _section(
         Check(
             "of 855, at most 2.1 have the wrong sign", bool(wrong <= (1 - LEVEL) * 855 / 20), f"{wrong:.2f}"
         ),
-        Check(f"{MIDWEST} is called in at least 90 %", bool(often[MIDWEST] >= LEAST_CALLED), calls),
+        Check(f"{MIDWEST} is called in at least 90 %", is_often, calls),
         Check("nobody else is called falsely", not false, f"{len(false)} of {len(outliers)} releases"),
         Check(
             "of equal parties, none is called",
@@ -331,7 +335,7 @@ def _section(
         ),
         Check(
             "an odd party with 60 % of the people hides nobody",
-            bool(unhidden >= LEAST_CALLED - 0.05),
+            bool(unhidden >= often[MIDWEST] - HARDLY_LESS - doubt),
             f"{MIDWEST} {100 * unhidden:.0f} %, the odd party {100 * odd_called:.0f} % of {len(odd)} releases",
         ),
         Check("no group has two parties that differ", all(holds), f"{len(holds)} releases"),

@@ -1,7 +1,9 @@
 """What the audit of the law of votes says of its figures: every claim can fail."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from audit.law_cells import Covered, Found, Setting
 from audit.law_nhds import MIDWEST, Reasons, _section
@@ -44,26 +46,18 @@ def test_the_table_has_a_line_for_each_population():
     assert {len(row) for row in table} == {5}
 
 
-class _Survey:
-    parties = (MIDWEST, "ordinary")
-
-    class people:
-        argmax = staticmethod(lambda: 1)
-
-    class ratios:
-        tolist = staticmethod(lambda: [3.0, 1.0])
-
-
-class _Protocol:
-    margin_share, margin_contribution = 0.3, 10
-
-    class transform:
-        sketch_dim = 256
-
-
+SURVEY = SimpleNamespace(
+    parties=(MIDWEST, "ordinary"), people=np.array([1279, 5000]), ratios=np.array([3.0, 1.0])
+)
+PROTOCOL = SimpleNamespace(
+    margin_share=0.3, margin_contribution=10, transform=SimpleNamespace(sketch_dim=256)
+)
 GOOD = {
-    "about": {name: [Reasons(0.05, 2, 240, 0)] for name in ("populations, as drawn again", "populations", "people counted")},
-    "outliers": [{MIDWEST}] * 10,
+    "about": {
+        name: [Reasons(0.05, 2, 240, 0)]
+        for name in ("populations, as drawn again", "populations", "people counted")
+    },
+    "outliers": [{MIDWEST}] * 200,
     "equal": [set()],
     "odd": [{MIDWEST, "ordinary"}],
     "holds": [True],
@@ -71,8 +65,8 @@ GOOD = {
 
 
 def survey_held(monkeypatch, **changed):
-    monkeypatch.setattr("audit.law_nhds.survey", _Survey)
-    return [check.holds for check in _section(_Protocol, **(GOOD | changed)).checks]
+    monkeypatch.setattr("audit.law_nhds.survey", lambda: SURVEY)
+    return [check.holds for check in _section(PROTOCOL, **(GOOD | changed)).checks]
 
 
 @pytest.mark.parametrize(
@@ -81,8 +75,8 @@ def survey_held(monkeypatch, **changed):
         ({"about": GOOD["about"] | {"people counted": [Reasons(0.09, 2, 240, 0)]}}, 0),
         ({"about": GOOD["about"] | {"populations": [Reasons(0.05, 2, 229, 0)]}}, 1),
         ({"about": GOOD["about"] | {"populations": [Reasons(0.05, 2, 240, 3)]}}, 2),
-        ({"outliers": [{MIDWEST}] * 8 + [set()] * 2}, 3),
-        ({"outliers": [{MIDWEST}] * 9 + [{MIDWEST, "ordinary"}]}, 4),
+        ({"outliers": [{MIDWEST}] * 156 + [set()] * 44}, 3),
+        ({"outliers": [{MIDWEST}] * 199 + [{MIDWEST, "ordinary"}]}, 4),
         ({"equal": [{"ordinary"}]}, 5),
         ({"odd": [{"ordinary"}]}, 6),
         ({"holds": [False]}, 7),
