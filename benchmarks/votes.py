@@ -123,6 +123,44 @@ def _power(power: float) -> str:
     return f"{power:.2f}"
 
 
+def _width(width: float) -> str:
+    return f"{width:.2f}" if np.isfinite(width) else "–"
+
+
+def _gain(line: Line) -> float:
+    return line.outcomes["votes"].power - line.best().power
+
+
+def _numbers(lines: list[Line]) -> dict[str, str]:
+    """The numbers that the page's text names."""
+    most = max(lines, key=_gain)
+    least = [line for line in sorted(lines, key=_gain) if _gain(line) < -_HOLD]
+    distances = [
+        each.distance / line.outcomes["votes"].distance for line in lines for each in line.outcomes.values()
+    ]
+    means = [np.mean([line.outcomes[name].power for line in lines]) for name in ("votes", "votes, margins")]
+    return {
+        "more": str(sum(_gain(line) > _HOLD for line in lines)),
+        "same": str(sum(abs(_gain(line)) <= _HOLD for line in lines)),
+        "less": str(len(least)),
+        "most_at": _place(most),
+        "most": f"{most.outcomes['votes'].power:.2f} against {most.best().power:.2f}",
+        "lost": "; ".join(
+            f"{_place(line)}: {line.outcomes['votes'].power:.2f} against {line.best().power:.2f}"
+            for line in least
+        )
+        or "none",
+        "without_margins": f"{means[0]:.2f}",
+        "with_margins": f"{means[1]:.2f}",
+        "nearest": f"{min(distances):.2f}",
+        "farthest": f"{max(distances):.2f}",
+    }
+
+
+def _place(line: Line) -> str:
+    return f"{line.data}, {line.pair}, {line.people[0]:,} people, ε = {line.epsilon}, k = {line.dimension:,}"
+
+
 def _table(lines: list[Line]) -> str:
     """Power of each way and the widths of votes and the best C, for the lines that are shown."""
     heads = [
@@ -158,9 +196,9 @@ def _table(lines: list[Line]) -> str:
             *(_power(line.outcomes[name_of(cut, with_margins=False)].power) for cut in CUTS),
             f"**{_power(with_margins.power)}**",
             _power(line.best(with_margins=True).power),
-            f"**{votes.width:.2f}**",
-            f"{min(widths):.2f}",
-            f"{max(widths):.2f}",
+            f"**{_width(votes.width)}**",
+            _width(min(widths)),
+            _width(max(widths)),
         ]
         text.append(f"| {' | '.join(cells)} |")
     return "\n".join(text)
@@ -174,7 +212,7 @@ def _summary(lines: list[Line]) -> str:
     ]
     for epsilon in EPSILONS:
         chosen = [line for line in lines if line.epsilon == epsilon]
-        gains = np.array([line.outcomes["votes"].power - line.best().power for line in chosen])
+        gains = np.array([_gain(line) for line in chosen])
         means = [
             np.mean([line.outcomes["votes"].power for line in chosen]),
             np.mean([line.best().power for line in chosen]),
@@ -265,7 +303,8 @@ def _draw(lines: list[Line]) -> None:
     plt.close(figure)
 
 
-def _write(report: dict[str, list[Row]]) -> None:
+def write_page(report: dict[str, list[Row]]) -> None:
+    """Writes the page and its plot."""
     lines, small = ([Line.of(dict(row)) for row in report[name]] for name in ("pairs", "small"))
     text = (Path(__file__).parent / "votes.md").read_text(encoding="utf-8")
     PAGE.write_text(
@@ -276,6 +315,9 @@ def _write(report: dict[str, list[Row]]) -> None:
             small=_small_table(small),
             small_pairs=len({line.pair for line in small}),
             lines=len(lines),
+            k=DIMENSIONS[-1],
+            largest=LARGE,
+            **_numbers(lines),
             runs=RUNS,
             small_runs=SMALL_RUNS,
         ),
@@ -305,7 +347,7 @@ def main() -> None:
             return
         RESULTS.mkdir(exist_ok=True)
         file.write_text(json.dumps(report, indent=1), encoding="utf-8")
-    _write(json.loads(file.read_text(encoding="utf-8")))
+    write_page(json.loads(file.read_text(encoding="utf-8")))
 
 
 if __name__ == "__main__":
