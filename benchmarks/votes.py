@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ PEOPLE = {"NHDS": (1000, 3000, 10_000), "eICU": (300, 1000, 3000), "retail": (30
 SHOWN = ((0, "1", 256), (1, "0.5", 1024), (1, "1", 256), (1, "1", 1024), (1, "3", 1024), (2, "1", 1024))
 SMALL, LARGE = 300, 5000  # parties below have their own number of people, others at most so many
 WAYS = (None, *CUTS)
+LARGER_SHARE, LARGER = Fraction("0.15"), "votes, 15 % for people"
 _HOLD = 0.05  # of power: less is no difference
 
 Row = dict[str, Any]
@@ -85,6 +87,9 @@ def measured(
                 outcomes[name_of(way, with_margins=with_margins)] = outcome(
                     release, parties, (x[way], y[way]), generator
                 )
+        if min(people) < SMALL:
+            release = Way.of(None, epsilon, dimension, with_margins=False, total_share=LARGER_SHARE)
+            outcomes[LARGER] = outcome(release, parties, (x[None], y[None]), generator)
         yield {
             "data": data,
             "pair": name,
@@ -255,6 +260,7 @@ def _coverage(lines: list[Line]) -> str:
 def _small_table(lines: list[Line]) -> str:
     """The expected number of pairs told apart, for each ε and k."""
     names = [name_of(way, with_margins=with_margins) for with_margins in (False, True) for way in WAYS]
+    names.insert(1, LARGER)
     text = [f"| ε | k | {' | '.join(names)} |", "|---|---:|" + "---:|" * len(names)]
     for epsilon in EPSILONS:
         for dimension in DIMENSIONS:

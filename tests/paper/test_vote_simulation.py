@@ -182,7 +182,7 @@ def test_the_page_says_what_was_simulated(two_parties, tmp_path, monkeypatch):
     rows = [
         row for people in (200, 3000) for row in votes.measured("made up", parties, (people, people), SIZE, 8)
     ]
-    votes.write_page(json.loads(json.dumps({"pairs": rows, "small": rows})))
+    votes.write_page(json.loads(json.dumps({"pairs": rows, "small": rows[:3]})))
     page = (tmp_path / "page.md").read_text(encoding="utf-8")
     (line,) = (line for line in page.splitlines() if line.startswith("| made up, a : b"))
     cells = [cell.strip(" *") for cell in line.strip("|").split("|")]
