@@ -84,8 +84,16 @@ class Way:
     contribution: int | None
 
     @classmethod
-    def of(cls, contribution: int | None, epsilon: str, size: int, *, with_margins: bool) -> "Way":
-        """A tenth of ε is for totals, or for people and how far chance reaches; with margins, 30 percent are theirs.
+    def of(
+        cls,
+        contribution: int | None,
+        epsilon: str,
+        size: int,
+        *,
+        with_margins: bool,
+        total_share: Fraction = TOTAL_SHARE,
+    ) -> "Way":
+        """A tenth of ε is for totals, or for people and how far chance reaches, or so much; with margins, 30 percent are theirs.
 
         Margins have no part in distances, so these are protocols without any and with what is left of ε.
         """
@@ -95,7 +103,7 @@ class Way:
             epsilon=Fraction(epsilon) * left,
             contribution=contribution or "vote",
             unit="one person",
-            total_share=TOTAL_SHARE / left,
+            total_share=total_share / left,
         )
         return cls(protocol, contribution)
 

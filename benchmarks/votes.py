@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ PEOPLE = {"NHDS": (1000, 3000, 10_000), "eICU": (300, 1000, 3000), "retail": (30
 SHOWN = ((0, "1", 256), (1, "0.5", 1024), (1, "1", 256), (1, "1", 1024), (1, "3", 1024), (2, "1", 1024))
 SMALL, LARGE = 300, 5000  # parties below have their own number of people, others at most so many
 WAYS = (None, *CUTS)
+LARGER_SHARE, LARGER = Fraction("0.15"), "votes, 15 % for people"
 _HOLD = 0.05  # of power: less is no difference
 
 Row = dict[str, Any]
@@ -85,6 +87,9 @@ def measured(
                 outcomes[name_of(way, with_margins=with_margins)] = outcome(
                     release, parties, (x[way], y[way]), generator
                 )
+        if min(people) < SMALL:
+            release = Way.of(None, epsilon, dimension, with_margins=False, total_share=LARGER_SHARE)
+            outcomes[LARGER] = outcome(release, parties, (x[None], y[None]), generator)
         yield {
             "data": data,
             "pair": name,
@@ -123,6 +128,44 @@ def _power(power: float) -> str:
     return f"{power:.2f}"
 
 
+def _width(width: float) -> str:
+    return f"{width:.2f}" if np.isfinite(width) else "–"
+
+
+def _gain(line: Line) -> float:
+    return line.outcomes["votes"].power - line.best().power
+
+
+def _numbers(lines: list[Line]) -> dict[str, str]:
+    """The numbers that the page's text names."""
+    most = max(lines, key=_gain)
+    least = [line for line in sorted(lines, key=_gain) if _gain(line) < -_HOLD]
+    distances = [
+        each.distance / line.outcomes["votes"].distance for line in lines for each in line.outcomes.values()
+    ]
+    means = [np.mean([line.outcomes[name].power for line in lines]) for name in ("votes", "votes, margins")]
+    return {
+        "more": str(sum(_gain(line) > _HOLD for line in lines)),
+        "same": str(sum(abs(_gain(line)) <= _HOLD for line in lines)),
+        "less": str(len(least)),
+        "most_at": _place(most),
+        "most": f"{most.outcomes['votes'].power:.2f} against {most.best().power:.2f}",
+        "lost": "; ".join(
+            f"{_place(line)}: {line.outcomes['votes'].power:.2f} against {line.best().power:.2f}"
+            for line in least
+        )
+        or "none",
+        "without_margins": f"{means[0]:.2f}",
+        "with_margins": f"{means[1]:.2f}",
+        "nearest": f"{min(distances):.2f}",
+        "farthest": f"{max(distances):.2f}",
+    }
+
+
+def _place(line: Line) -> str:
+    return f"{line.data}, {line.pair}, {line.people[0]:,} people, ε = {line.epsilon}, k = {line.dimension:,}"
+
+
 def _table(lines: list[Line]) -> str:
     """Power of each way and the widths of votes and the best C, for the lines that are shown."""
     heads = [
@@ -158,9 +201,9 @@ def _table(lines: list[Line]) -> str:
             *(_power(line.outcomes[name_of(cut, with_margins=False)].power) for cut in CUTS),
             f"**{_power(with_margins.power)}**",
             _power(line.best(with_margins=True).power),
-            f"**{votes.width:.2f}**",
-            f"{min(widths):.2f}",
-            f"{max(widths):.2f}",
+            f"**{_width(votes.width)}**",
+            _width(min(widths)),
+            _width(max(widths)),
         ]
         text.append(f"| {' | '.join(cells)} |")
     return "\n".join(text)
@@ -174,7 +217,7 @@ def _summary(lines: list[Line]) -> str:
     ]
     for epsilon in EPSILONS:
         chosen = [line for line in lines if line.epsilon == epsilon]
-        gains = np.array([line.outcomes["votes"].power - line.best().power for line in chosen])
+        gains = np.array([_gain(line) for line in chosen])
         means = [
             np.mean([line.outcomes["votes"].power for line in chosen]),
             np.mean([line.best().power for line in chosen]),
@@ -217,6 +260,7 @@ def _coverage(lines: list[Line]) -> str:
 def _small_table(lines: list[Line]) -> str:
     """The expected number of pairs told apart, for each ε and k."""
     names = [name_of(way, with_margins=with_margins) for with_margins in (False, True) for way in WAYS]
+    names.insert(1, LARGER)
     text = [f"| ε | k | {' | '.join(names)} |", "|---|---:|" + "---:|" * len(names)]
     for epsilon in EPSILONS:
         for dimension in DIMENSIONS:
@@ -265,7 +309,8 @@ def _draw(lines: list[Line]) -> None:
     plt.close(figure)
 
 
-def _write(report: dict[str, list[Row]]) -> None:
+def write_page(report: dict[str, list[Row]]) -> None:
+    """Writes the page and its plot."""
     lines, small = ([Line.of(dict(row)) for row in report[name]] for name in ("pairs", "small"))
     text = (Path(__file__).parent / "votes.md").read_text(encoding="utf-8")
     PAGE.write_text(
@@ -276,6 +321,9 @@ def _write(report: dict[str, list[Row]]) -> None:
             small=_small_table(small),
             small_pairs=len({line.pair for line in small}),
             lines=len(lines),
+            k=DIMENSIONS[-1],
+            largest=LARGE,
+            **_numbers(lines),
             runs=RUNS,
             small_runs=SMALL_RUNS,
         ),
@@ -305,7 +353,7 @@ def main() -> None:
             return
         RESULTS.mkdir(exist_ok=True)
         file.write_text(json.dumps(report, indent=1), encoding="utf-8")
-    _write(json.loads(file.read_text(encoding="utf-8")))
+    write_page(json.loads(file.read_text(encoding="utf-8")))
 
 
 if __name__ == "__main__":

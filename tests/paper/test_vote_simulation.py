@@ -1,11 +1,13 @@
 """What docs/benchmarks-votes.md simulates is what a release has, and the comparator's law is that of version 0.2."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 import vote_simulation
+import votes
 from comparators.cut_at_contribution import CutLaw, cut_sums, sampled_rows
 from vote_parties import Party, People
 from vote_simulation import CUTS, Exact, Way, columns_of, counted_votes
@@ -166,3 +168,26 @@ def test_the_law_of_cut_rows_is_that_of_version_02(contribution):
     law = replace(CutLaw.of(x, y, curve, 1.0), contribution=contribution)
     found = (law.value, *law.moments(np.full((1, 1), 0.01)), *law.interval(0.025))
     assert [float(each[0, 0]) for each in found] == pytest.approx(VERSION_02[contribution], rel=1e-9)
+
+
+def test_the_page_says_what_was_simulated(two_parties, tmp_path, monkeypatch):
+    parties = [Party(name, people, WIDTH) for name, people in zip("ab", two_parties, strict=True)]
+    for name, value in {
+        "PAGE": tmp_path / "page.md",
+        "PEOPLE": {"made up": (200, 3000)},
+        "SHOWN": ((1, "3", SIZE),),
+        "DIMENSIONS": (SIZE,),
+    }.items():
+        monkeypatch.setattr(votes, name, value)
+    rows = [
+        row for people in (200, 3000) for row in votes.measured("made up", parties, (people, people), SIZE, 8)
+    ]
+    votes.write_page(json.loads(json.dumps({"pairs": rows, "small": rows[:3]})))
+    page = (tmp_path / "page.md").read_text(encoding="utf-8")
+    (line,) = (line for line in page.splitlines() if line.startswith("| made up, a : b"))
+    cells = [cell.strip(" *") for cell in line.strip("|").split("|")]
+    outcomes = next(row for row in rows if row["people"][0] == 3000 and row["epsilon"] == "3")["outcomes"]
+    assert cells[1:5] == ["3,000", "3", str(SIZE), f"{outcomes['votes'].power:.2f}"]
+    assert "{" not in page
+    assert "nan" not in page
+    assert (tmp_path / "page.svg").exists()
