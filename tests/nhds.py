@@ -19,11 +19,15 @@ from armslength.release.release import finished, noised
 
 DATA = Path(os.environ.get("ARMSLENGTH_DATA") or Path(__file__).parents[2] / "shared" / "data")
 Party = tuple[str, str]  # region and ownership
+# the first codes of the second chapter and of later ones
+_CHAPTERS = np.array([140, 240, 280, 290, 320, 390, 460, 520, 580, 630, 680, 710, 740, 760, 780, 800]).astype(
+    str
+)
 
 
 @lru_cache(maxsize=1)
-def _stays() -> tuple[Any, sparse.csr_array]:
-    """The patients, and their codes."""
+def _stays() -> tuple[Any, sparse.csr_array, list[str]]:
+    """The patients, their codes, and the names of the codes."""
     patients, diagnoses = (DATA / f"nhds2010_{name}.parquet" for name in ("patients", "diagnoses"))
     if not patients.exists():
         pytest.skip("the hospital stays (NHDS) are not on this machine")
@@ -32,16 +36,29 @@ def _stays() -> tuple[Any, sparse.csr_array]:
     places = table["patient"].to_numpy(), codes.indices.to_numpy()
     people = pq.read_table(patients).to_pandas()
     shape = int(people["patient"].max()) + 1, len(codes.dictionary)
-    return people, sparse.csr_array((np.ones(len(table), np.int64), places), shape)
+    counts = sparse.csr_array((np.ones(len(table), np.int64), places), shape)
+    return people, counts, codes.dictionary.to_pylist()
 
 
 @lru_cache(maxsize=16)
 def stays_of(party: Party) -> sparse.csr_array:
     """0 or 1 for each stay of a party and each code; those without a code are left out."""
-    people, codes = _stays()
+    people, codes, _ = _stays()
     rows = people["patient"][(people["region"] == party[0]) & (people["ownership"] == party[1])]
     stays = codes[rows.to_numpy()]
     return stays[np.diff(stays.indptr) > 0]
+
+
+@lru_cache(maxsize=16)
+def chapters_of(party: Party) -> NDArray[np.bool_]:
+    """Whether each stay of a party has a diagnosis of each of the 19 chapters of ICD-9."""
+    _, _, names = _stays()
+    letters, numbers = np.array([name[0] for name in names]), np.array([f"{name}  "[:3] for name in names])
+    of_numbers = np.searchsorted(_CHAPTERS, numbers, side="right")
+    chapter = np.where(letters == "V", 17, np.where(letters == "E", 18, of_numbers))
+    listed = sparse.csr_array((np.ones(len(names), np.int64), (np.arange(len(names)), chapter)))
+    has: NDArray[np.bool_] = (stays_of(party) @ listed).toarray() > 0
+    return has
 
 
 def mix_of(party: Party) -> NDArray[np.float64]:

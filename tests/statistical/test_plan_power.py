@@ -11,11 +11,13 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import armslength as al
 import nhds
 from armslength.estimates.intervals import METHODS, Level
 from armslength.estimates.shapes import squared_shape_distances
+from armslength.planner.least_people import least_people
 from statistical.limits import LIMIT
 
 SEEDS, ROWS = 100, 6
@@ -112,3 +114,28 @@ def test_that_of_other_numbers_of_people_is_not(pair, people, sketch_dim, factor
         other = predicted(pair, round(factor * people), sketch_dim, epsilon)
         wrong += abs(share - other) > TOLERANCE + LIMIT * error
     assert wrong
+
+
+@pytest.mark.parametrize("epsilon", ["0.3", "3"])
+def test_parties_with_fewer_people_than_are_needed_are_not_told_apart(epsilon):
+    # from parties of ten times the size that share no diagnosis with them
+    stays = nhds.stays_of(S_NP)
+    nothing = sparse.csr_array(stays.shape, dtype=np.int64)
+    sides = [sparse.hstack(parts, format="csr") for parts in ([stays, nothing], [nothing, stays])]
+    kind = {"input_dim": 2 * stays.shape[1], "sketch_dim": 512, "construction": "block"}
+    rng, told = np.random.default_rng(31), {1.0: [], 0.5: []}
+    for seed in range(20):
+        transform = al.SparseJL(**kind, seed=f"least {seed}")
+        made = al.Protocol(
+            transform, epsilon=epsilon, contribution="vote", total_share="0.1", unit="one stay"
+        )
+        least = least_people(made)
+        counted = [nhds.Counted.of(side, transform) for side in sides]
+        for factor, shares in told.items():
+            people = round(factor * least), round(10 * factor * least)
+            sums = (side.drawn(rng, number, ROWS) for side, number in zip(counted, people, strict=True))
+            shares.append(is_told_apart(*(nhds.released(made, each) for each in sums), 0.025).mean())
+    for factor, expected in ((1.0, 0.9), (0.5, 0.0)):
+        error = np.std(told[factor]) / math.sqrt(len(told[factor]))
+        assert error < 0.05
+        assert abs(np.mean(told[factor]) - expected) < TOLERANCE + LIMIT * error

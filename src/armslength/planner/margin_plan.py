@@ -37,7 +37,7 @@ class MarginPlan:
         item_groups: How many there are, with (other).
         contribution: How many item groups of a person count in full.
         shares: The shares of ε that the plan chooses from.
-        share: The smallest that shows nearly as much as the largest.
+        share: The smallest that shows nearly as much as the largest; the largest if that shows nothing.
         relation: That of the protocol.
         margins: The item groups; None where only their number is known.
     """
@@ -76,7 +76,8 @@ class MarginPlan:
         """What would show 10 points, each with everything else unchanged."""
 
         def is_seen(people: int = people, epsilon: Fraction = epsilon) -> bool:
-            return (self.seen((people, people), epsilon, total_share) or math.inf) <= WANTED
+            difference = self.seen((people, people), epsilon, total_share, self.shares[-1])
+            return difference is not None and difference <= WANTED
 
         texts = offers(enough_epsilon(epsilon, is_seen), enough_people(people, is_seen))
         return " or ".join(texts) or "more than any ε up to 1000"
@@ -153,6 +154,8 @@ def margin_plan(  # noqa: PLR0913  # the settings of margins, and what they depe
         return plan.seen((people, people), protocol.epsilon, total_share, share) or math.inf
 
     enough = _HARDLY_MORE * seen(shares[-1])
+    if math.isinf(enough):
+        return plan
     return replace(plan, share=next(share for share in shares if seen(share) <= enough))
 
 

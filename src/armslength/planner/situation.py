@@ -53,8 +53,9 @@ class Situation:
 
     @property
     def laws(self) -> list[str]:
-        """The laws of noise that give the guarantee."""
-        return ["laplace", "gaussian"] if self.delta > 0 else ["laplace"]
+        """The laws of noise that give the guarantee; event tables have Laplace noise."""
+        both = self.delta > 0 and self.protocol.contribution is None
+        return ["laplace", "gaussian"] if both else ["laplace"]
 
     def delta_of(self, noise: str) -> Fraction:
         """δ of this noise."""

@@ -162,7 +162,7 @@ class Plan(AnyPlan):
         source = (
             "an open vocabulary" if situation.input_dim is None else f"{situation.input_dim:,} coordinates"
         )
-        delta = f", δ={float(situation.delta):g}" if situation.delta else " (pure)"
+        delta = f", δ={float(situation.delta):g}" if "gaussian" in situation.laws else " (pure)"
         low, high, assumption = distances.low, distances.high, distances.assumption
         reach = number_text(low) if low == high else f"{number_text(low)} to {number_text(high)}"
         share = protocol.total_share
@@ -210,7 +210,7 @@ class Plan(AnyPlan):
         situation, best = self.situation, self.recommended
         if best.noise == "gaussian":
             return ["Gaussian noise is more accurate here; with delta=0 the first Laplace line is the choice"]
-        if situation.delta > 0:
+        if "gaussian" in situation.laws:
             gaussian = (line.relative_error for line in self.configurations if line.noise == "gaussian")
             is_better = next(gaussian, math.inf) > best.relative_error
             verdict = "more accurate" if is_better else "as accurate, to a percent,"

@@ -1,4 +1,4 @@
-"""From how many people on an answer can be expected: the same as a plan says for that many."""
+"""From how many people on an answer can be expected: the same as a plan says for that many. Against releases: tests/statistical/test_plan_power.py."""
 
 import pytest
 
@@ -6,39 +6,43 @@ import armslength as al
 from armslength.planner.least_people import least_people
 
 
-def protocol(**known):
-    return al.Protocol(al.SparseJL(sketch_dim=512, seed="t"), epsilon=1, contribution=7, unit="u", **known)
+def protocol(epsilon=1, sketch_dim=512, **known):
+    transform = al.SparseJL(sketch_dim=sketch_dim, seed="t")
+    return al.Protocol(
+        transform, **{"epsilon": epsilon, "contribution": "vote", "unit": "u", "total_share": "0.1"} | known
+    )
 
 
-def test_a_plan_by_shape_sees_something_from_that_number_on():
-    least = least_people(protocol(total_share="0.1"))
-
-    def seen(people):
-        known = {"epsilon": 1, "contribution": 7, "unit": "u", "total_share": "0.1", "max_sketch_dim": 512}
-        return al.plan(people=people, by="shape", **known).seen
-
-    assert seen(int(0.9 * least)) is None
-    assert seen(int(1.1 * least)) is not None
-
-
-def test_ten_times_the_noise_takes_ten_times_the_people():
-    for known in ({}, {"total_share": "0.1"}):
-        one, ten = (
-            least_people(
-                al.Protocol(
-                    al.SparseJL(sketch_dim=512, seed="t"), epsilon=e, contribution=7, unit="u", **known
-                )
-            )
-            for e in ("1", "0.1")
-        )
-        assert ten == pytest.approx(10 * one, rel=0.1)
-
-
-def test_item_groups_may_show_something_where_mixes_show_nothing():
+def test_a_plan_says_the_same_of_its_protocol():
+    plan = al.plan(epsilon=1, people=3000, unit="u", items_per_person=5)
+    assert plan.least_people == least_people(plan.protocol)
     margins = {"prefix": ["I"], "group": ["heart"]}
-    mixes = protocol(total_share="0.02")
-    both = protocol(total_share="0.02", margins=margins, margin_share="0.5", margin_contribution=1)
-    assert least_people(both) < least_people(mixes)
+    plan = al.plan(epsilon=1, people=3000, unit="u", items_per_person=5, margins=margins)
+    assert plan.least_people == least_people(plan.protocol)
+
+
+def test_more_pairs_take_more_people():
+    few, many = (al.plan(epsilon=1, people=3000, parties=parties, max_sketch_dim=512) for parties in (2, 50))
+    assert few.least_people < many.least_people
+
+
+@pytest.mark.parametrize("smallest", [50, 200, 500, 2000])
+def test_smaller_parties_should_not_take_part(smallest):
+    plan = al.plan(epsilon=1, people=(smallest, 9000), parties=9, max_sketch_dim=512)
+    assert ("should not take part" in " ".join(str(plan).split())) == (smallest < plan.least_people)
+
+
+@pytest.mark.parametrize("known", [{}, {"contribution": 7, "total_share": 0}])
+def test_ten_times_the_noise_takes_ten_times_the_people(known):
+    one, ten = (least_people(protocol(epsilon, **known)) for epsilon in ("1", "0.1"))
+    assert ten == pytest.approx(10 * one, rel=0.1)
+
+
+def test_item_groups_may_show_something_where_profiles_show_nothing():
+    margins = {"prefix": ["I"], "group": ["heart"]}
+    given = {"sketch_dim": 4096, "epsilon": "0.1"}
+    shares = {"margins": margins, "margin_share": "0.3", "margin_contribution": 1}
+    assert least_people(protocol(**given, **shares)) < least_people(protocol(**given))
 
 
 def test_nothing_is_predicted_without_a_variance_or_a_contribution():

@@ -7,88 +7,105 @@ from itertools import pairwise
 import pytest
 
 import armslength as al
+from armslength.planner.margin_plan import SHARES
 
 KNOWN = {
-    "by": "shape",
     "epsilon": 1,
     "people": 3000,
-    "contribution": 5,
-    "one_group": True,
+    "items_per_person": 5,
     "unit": "one patient",
+    "max_sketch_dim": 64,
+    "seed": "x",
 }
 PREFIXES = {"prefix": ["S", "T", "I"], "group": ["Injuries", "Injuries", "Heart"]}
+RECORD = {"age": [18, 40], "sex": ["F", "M"]}
+OF_RECORD = {"item_groups": None, "items_per_person": None, "record": RECORD, "margins": ["age", "sex"]}
 
 
 def plan(**known):
-    return al.plan(**{**KNOWN, "item_groups": 20, "max_sketch_dim": 256, **known})
+    return al.plan(**{**KNOWN, "item_groups": 20, **known})
 
 
-def by_bound_and_share(margins):
-    return {(each.contribution, each.share): each.seen for each in margins.settings}
+def seen(margins, share, people=3000, epsilon=1):
+    return margins.seen((people, people), Fraction(epsilon), Fraction("0.1"), share) or float("inf")
 
 
 def test_more_noise_shows_less():
-    seen = by_bound_and_share(plan().situation.margins)
-    shares, bounds = sorted({share for _, share in seen}), sorted({bound for bound, _ in seen})
-    assert bounds == [1, 2, 3, 5]
-    for bound in bounds:
-        assert all(seen[bound, less] > seen[bound, more] for less, more in pairwise(shares))
-    for share in shares:
-        assert all(seen[few, share] < seen[many, share] for few, many in pairwise(bounds))
+    bounds = [plan(margin_contribution=bound).situation.margins for bound in (1, 4, 8, 20)]
+    for margins in bounds:
+        assert all(seen(margins, less) > seen(margins, more) for less, more in pairwise(SHARES))
+    for share in SHARES:
+        assert all(seen(few, share) < seen(many, share) for few, many in pairwise(bounds))
 
 
-def test_the_smallest_share_that_shows_nearly_as_much():
-    margins = plan().situation.margins
-    best, seen = margins.recommended, by_bound_and_share(margins)
-    largest = Fraction("0.3")
-    assert best in margins.settings
-    assert best.seen <= 1.25 * seen[best.contribution, largest]
-    assert all(
-        value > 1.25 * seen[best.contribution, largest]
-        for (bound, share), value in seen.items()
-        if bound == best.contribution and share < best.share
-    )
-    # with many people chance is all there is: the smallest share is enough, and everything counts
-    many = plan(people=10**6).situation.margins
-    assert (many.recommended.share, many.recommended.contribution) == (Fraction("0.1"), 5)
-    assert many.recommended.seen == pytest.approx(many.chance, rel=0.05)
+@pytest.mark.parametrize("people", [3000, 10_000, 40_000, 100_000, 10**6])
+def test_the_smallest_share_that_shows_nearly_as_much(people):
+    made = plan(people=people)
+    margins = made.situation.margins
+    least = seen(margins, SHARES[-1], people)
+    assert seen(margins, margins.share, people) <= 1.25 * least
+    assert all(seen(margins, share, people) > 1.25 * least for share in SHARES if share < margins.share)
+    assert made.margins_seen == seen(margins, margins.share, people)
+    chance = margins.chance((people, people))
+    assert chance < made.margins_seen
+    if people == 10**6:
+        assert margins.share == SHARES[0]
+        assert made.margins_seen < 1.25 * chance
 
 
-def test_what_is_given_is_taken():
-    margins = plan(margin_share="0.12", margin_contribution=4).situation.margins
-    assert [(each.share, each.contribution) for each in margins.settings] == [(Fraction("0.12"), 4)]
-    record = {"age": [18, 40], "sex": ["F", "M"]}
-    of_record = plan(item_groups=None, margins=["age", "sex"], record=record, contribution=None)
-    assert of_record.protocol.margin_contribution == 2
-    assert {each.contribution for each in of_record.situation.margins.settings} == {2}
+@pytest.mark.parametrize(
+    ("known", "bound"),
+    [
+        ({"items_per_person": 7}, 11),
+        ({"items_per_person": 3}, 5),
+        ({"items_per_person": None}, 8),
+        ({"items_per_person": 40}, 20),
+        ({"item_groups_per_person": 5}, 10),
+        ({"item_groups_per_person": 2.2}, 5),
+        ({"margin_contribution": 4}, 4),
+        (OF_RECORD, 2),
+    ],
+    ids=str,
+)
+def test_nearly_everybody_counts_in_full(known, bound):
+    made = plan(**known)
+    assert made.situation.margins.contribution == bound
+    assert f"Up to {bound} item groups of a person count in full; people with more weigh less" in words(made)
 
 
-def test_one_group_shows_more():
-    several = plan(one_group=False).situation.margins
-    assert several.alone < several.recommended.seen
-    assert "--one-group" in several.text
-    alone = plan().situation.margins
-    assert alone.alone is None
-    assert "--one-group" not in alone.text
+def words(made):
+    return " ".join(str(made).split())
+
+
+def test_a_given_share_is_kept():
+    made = plan(margin_share="0.12")
+    assert made.situation.margins.share == Fraction("0.12")
+    assert "78 % profile, 12 % item groups, 10 % number of people" in words(made)
+    assert "by share of ε for item groups" not in words(made)
+    assert "by share of ε for item groups" in words(plan())
 
 
 def test_the_protocol_has_the_margins():
     made = plan(item_groups=None, margins=PREFIXES)
-    best, protocol = made.situation.margins.recommended, made.protocol
+    margins, protocol = made.situation.margins, made.protocol
     assert protocol.margins.names == ("Heart", "Injuries", "(other)")
-    assert (protocol.margin_share, protocol.margin_contribution) == (best.share, best.contribution)
-    assert protocol.sketch_epsilon == 1 - protocol.total_share - best.share
-    # what the plan predicts of mixes is with the noise that is left for them
-    assert made.recommended.pair.law.scale == pytest.approx(protocol.law.scale)
+    assert (protocol.margin_share, protocol.margin_contribution) == (margins.share, margins.contribution)
+    assert protocol.sketch_epsilon == 1 - protocol.total_share - margins.share
+    # what the plan predicts of profiles is with the noise that is left for them
+    assert made.recommended.pair.votes.law == protocol.law
 
 
-def test_the_price_is_what_the_sketches_lose():
-    known = {"epsilon": "0.1", "people": 30_000}
-    with_margins, without = plan(margin_share="0.3", **known), plan(item_groups=None, **known)
+def test_the_price_is_what_profiles_lose():
+    with_margins, without = (
+        plan(epsilon="0.3", people=20_000),
+        plan(epsilon="0.3", people=20_000, item_groups=None),
+    )
     assert with_margins.seen < without.seen
-    assert "Without margins you would see" in " ".join(str(with_margins).split())
-    assert "margins" not in str(without)
+    assert "without item groups you would see profiles that are less than" in words(with_margins)
+    assert "item groups" not in str(without)
     assert without.situation.margins is None
+    assert without.margins_seen is None
+    assert "the item groups cost nothing that you would see" in words(plan(people=10**7))
 
 
 def test_item_groups_without_a_list_make_no_protocol():
@@ -97,32 +114,22 @@ def test_item_groups_without_a_list_make_no_protocol():
 
 
 def test_margins_that_show_nothing_are_not_recommended():
-    hidden = plan(people=100, concentration=1.0)
+    hidden = plan(people=500)
     assert hidden.seen is not None
-    margins = hidden.situation.margins
-    assert margins.recommended.seen is None
-    assert "noise hides them" in margins.text
+    assert hidden.margins_seen is None
     assert not hidden.resolvable
     assert "Recommended:" not in str(hidden)
     with pytest.raises(al.NotResolvableError, match="10 points takes"):
         _ = hidden.protocol
-    record = {"age": [18, 40], "sex": ["F", "M"]}
-    known = {"item_groups": None, "record": record, "margins": ["age", "sex"], "contribution": None}
-    of_record = plan(people=100, concentration=1.0, one_group=False, **known)
-    assert "--one-group" in of_record.refusal
 
 
 def test_what_is_needed_is_enough():
-    needs = plan(people=100, concentration=1.0).situation.margins.needs
-    people = int(re.search(r"([\d,]+) people", needs)[1].replace(",", ""))
+    refusal = plan(people=500).refusal
+    people = int(re.search(r"([\d,]+) people in each party\. Leave", refusal)[1].replace(",", ""))
     for factor, is_enough in ((1, True), (0.9, False)):
-        seen = [each.seen for each in plan(people=int(factor * people)).situation.margins.settings]
-        assert (min(filter(None, seen)) <= 0.1) is is_enough
-
-
-def test_margins_that_cost_nothing_are_said_to():
-    text = str(plan(people=10**7, beyond_chance=True, contribution=1))
-    assert "margins cost nothing that you would see" in " ".join(text.split())
+        number = int(factor * people)
+        margins = plan(people=number).situation.margins
+        assert (seen(margins, SHARES[-1], number) <= 0.1) is is_enough
 
 
 @pytest.mark.parametrize(
@@ -130,9 +137,10 @@ def test_margins_that_cost_nothing_are_said_to():
     [
         {"item_groups": 1},
         {"margins": PREFIXES},
-        {"margin_contribution": 6},
+        {"margin_contribution": 21},
         {"margin_share": "0.6", "total_share": "0.5"},
         {"item_groups": None, "margin_share": "0.1"},
+        {"item_groups": None, "item_groups_per_person": 3},
         {"by": "size"},
     ],
     ids=str,

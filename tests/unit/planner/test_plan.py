@@ -176,18 +176,19 @@ def test_noise_on_the_input_is_no_better_than_a_hadamard_transform(d, k):
 @pytest.mark.parametrize(
     ("known", "why"),
     [
-        ({"epsilon": 11, "people": 1000}, "ε is above 10"),
-        ({"epsilon": 2, "people": 1000, "delta": "0.0011"}, "one over 1,000"),
-        ({"epsilon": 2, "people": 1000, "delta": "0.002"}, "δ is above 0.001"),
-        ({"epsilon": 2, "people": 1000, "delta": "0.001"}, ""),
-        ({"epsilon": 2, "people": 1001, "delta": "0.001"}, "one over 1,001"),
+        ({"epsilon": 11, "people": 1000, "contribution": 2}, "ε is above 10"),
+        ({"epsilon": 2, "people": 1000, "contribution": 2}, ""),
+        (
+            {"epsilon": 2, "people": 1000, "contribution": 2, "delta": "0.002"},
+            "",
+        ),  # which Laplace noise does not spend
+        ({"epsilon": 2, "distance": 2000, "delta": "0.002", "max_sketch_dim": 64}, "δ is above 0.001"),
+        ({"epsilon": 2, "distance": 2000, "delta": "0.001", "max_sketch_dim": 64}, ""),
     ],
 )
-def test_weak_promises_are_called_weak_and_the_number_of_people_counts(known, why):
-    plan = al.plan(100, contribution=2, **known)
-    gaussian = (
-        next(line for line in plan.configurations if line.noise == "gaussian") if "delta" in known else None
-    )
+def test_weak_promises_are_called_weak(known, why):
+    plan = al.plan(100, **known)
+    gaussian = next((line for line in plan.configurations if line.noise == "gaussian"), None)
     plan = plan if gaussian is None else replace(plan, recommended=gaussian)
     assert why in plan.weakness
     assert ("WARNING: This is a weak promise" in str(plan)) == bool(why)
@@ -200,18 +201,21 @@ def test_what_would_be_needed_is_called_weak_where_it_is():
     assert "(a weak promise)" not in al.plan(None, epsilon="0.1", people=200, contribution=5).refusal
 
 
-@pytest.mark.parametrize("fields", [{}, {"count": "events"}, {"one_group": True}])
-def test_what_is_counted_goes_into_the_protocol(fields):
-    made = al.plan(None, epsilon=1, people=1000, contribution=3, seed="x", **fields).protocol
-    assert (made.count, made.one_group) == (fields.get("count", "people"), fields.get("one_group", False))
-    with pytest.raises(al.ParameterError, match="must go with a contribution"):
-        al.plan(100, epsilon=1, distance=100, count="people")
+def test_a_plan_for_counts_bounds_them():
+    made = al.plan(None, epsilon=1, people=1000, contribution=3, seed="x").protocol
+    assert (made.contribution, made.votes) == (3, False)
 
 
-MANY_ITEMS = {"epsilon": 1, "people": 20_000, "seed": "x", "max_sketch_dim": 2**14}
+def test_event_tables_are_planned_with_laplace_noise_alone():
+    known = {"epsilon": 1, "delta": "1e-6", "seed": "x"}
+    tables = al.plan(people=20_000, contribution=30, **known)
+    assert {line.noise for line in tables.configurations} == {"laplace"}
+    assert "(pure)" in str(tables)
+    arrays = al.plan(distance=tables.situation.distances.low, **known)
+    assert {line.noise for line in arrays.configurations} == {"laplace", "gaussian"}
 
 
-def test_laplace_noise_is_recommended_where_people_have_few_items():
-    plan = al.plan(delta="1e-6", contribution=5, **MANY_ITEMS)
+def test_the_noise_is_explained():
+    plan = al.plan(epsilon=1, delta="1e-6", distance=1000, seed="x")
     assert plan.recommended.noise == "laplace"
     assert "Laplace noise is more accurate here" in " ".join(plan.reasons)
