@@ -114,7 +114,7 @@ class Case:
     def margin_contribution(self) -> int:
         """G: 95 of 100 people have no more item groups than that, and count in full."""
         counts = np.concatenate([self._counts[party][1] for party in self.parties])
-        return math.ceil(np.quantile(counts, 0.95))
+        return math.ceil(float(np.quantile(counts, 0.95)))
 
     def people_of(self, party: str) -> int:
         """How many people a party has."""

@@ -8,8 +8,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-
-import armslength as al
 from audit.law_nhds import (
     FACTOR,
     LEVEL,
@@ -22,6 +20,8 @@ from audit.law_nhds import (
     releases,
     survey,
 )
+
+import armslength as al
 from populations import DATA
 
 pytestmark = pytest.mark.skipif(

@@ -382,7 +382,7 @@ def unusual_ids(starts: Int64s, data: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 
 @kernel
-def cut_block(  # noqa: C901  # the columns of a batch
+def cut_block(  # noqa: C901, PLR0912  # the columns of a batch
     starts: Int64s,
     data: NDArray[np.uint8],
     numbers: Int64s,
