@@ -47,7 +47,7 @@ STAGES = {
     "planning": "EventStore.jobs",
     "reading it back": "_TemporaryFile.read",
     "joining": "Events.joined",
-    "bounding": "KeyedOrder.bounded",
+    "bounding": "Votes.bounded",
     "adding": "GroupSums.add",
 }
 
