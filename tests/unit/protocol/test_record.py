@@ -36,10 +36,13 @@ def test_the_order_of_columns_and_pairs_does_not_matter():
     assert protocol(turned, pairs[::-1]) == protocol(RECORD, [("age", "sex"), ("sex", "city")])
 
 
-def test_the_contribution_is_the_number_of_items_in_a_row_unless_given():
-    assert protocol(pairs=[("age", "sex"), ("age", "city")]).contribution == 6
-    assert protocol(contribution=2).contribution == 2
-    assert protocol().votes
+def test_people_vote_and_amounts_are_refused():
+    for known in ({}, {"contribution": "vote"}, {"pairs": [("age", "sex"), ("age", "city")]}):
+        assert protocol(**known).votes
+        assert protocol(**known).contribution == "vote"
+    for known in ({"contribution": 2}, {"radius": 2}):
+        with pytest.raises(al.ParameterError, match="record must go with votes"):
+            protocol(**known)
 
 
 def test_other_recipes_cannot_be_compared():
