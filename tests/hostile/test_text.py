@@ -27,14 +27,14 @@ MARGINS = {
     "margins": {"prefix": ["a", "b"], "group": ["one", "two"]},
     "margin_share": "0.2",
     "margin_contribution": 1,
+    "total_share": "0.1",
 }
 RECORD = {"record": {"sex": ["F", "M"], "age": [18, 65]}}
 
 
 def document(**fields):
     common = {"epsilon": 1, "unit": "one patient"}
-    contribution = {} if "record" in fields else {"contribution": 2}
-    return al.Protocol(OPEN, **common, **contribution, **fields).document()
+    return al.Protocol(OPEN, **common, contribution="vote", **fields).document()
 
 
 def places():
@@ -104,12 +104,12 @@ def test_such_text_is_refused_when_a_protocol_is_made(text):
     for fields in (
         {"record": {"sex": ["F", text]}},
         {"record": {text: "category"}},
-        {**MARGINS, "margins": {"prefix": [text], "group": ["one"]}, "contribution": 2},
-        {**MARGINS, "margins": {"prefix": ["a"], "group": [text]}, "contribution": 2},
-        {**MARGINS, "margins": {"x": text}, "contribution": 2},
+        {**MARGINS, "margins": {"prefix": [text], "group": ["one"]}},
+        {**MARGINS, "margins": {"prefix": ["a"], "group": [text]}},
+        {**MARGINS, "margins": {"x": text}},
     ):
         with pytest.raises(al.ParameterError) as caught:
-            al.Protocol(OPEN, epsilon=1, unit="one patient", **fields)
+            al.Protocol(OPEN, epsilon=1, unit="one patient", contribution="vote", **fields)
         assert str(caught.value).isprintable()
     with pytest.raises(al.ParameterError):
         al.SparseJL(sketch_dim=8, seed=text)
@@ -118,7 +118,7 @@ def test_such_text_is_refused_when_a_protocol_is_made(text):
 @pytest.mark.parametrize("text", [MARKS, FEW_MARKS])
 def test_public_lists_with_too_many_marks_are_refused(text, tmp_path):
     (tmp_path / "margins.csv").write_text(f"item,group\n{text},one\n", encoding="utf-8")
-    known = {"epsilon": 1, "unit": "one patient", "contribution": 2}
+    known = {"epsilon": 1, "unit": "one patient", "contribution": "vote"}
     with pytest.raises(al.ParameterError, match="at most 30 combining marks"):
         al.Protocol(OPEN, **known, **MARGINS | {"margins": tmp_path / "margins.csv"})
     with pytest.raises(al.ParameterError, match="at most 30 combining marks"):
