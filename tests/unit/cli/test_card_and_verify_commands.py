@@ -114,7 +114,9 @@ def test_margins_in_every_command(tmp_path, monkeypatch):
     people, margins = np.round(rows.totals / VOTE, 3).tolist(), rows.margins / VOTE
     shown = run("show", "s.parquet").output
     assert "with people, with margins" in shown
-    assert all(f"{number:g}" in shown for number in people)
+    for label, number in zip(rows.labels, people, strict=True):
+        (counted,) = [each.split()[1:3] for each in shown.splitlines() if each.startswith(f"{label} ")]
+        assert counted == ["1", f"{number:,.0f}"]
     (injuries,) = [each.split()[1:] for each in shown.splitlines() if each.startswith("Injuries")]
     assert injuries == [f"{number:,.0f}" for number in margins[:, 1]]
     (missing,) = [each.split()[-2:] for each in shown.splitlines() if each.startswith("missing")]

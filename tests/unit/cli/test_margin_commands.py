@@ -165,19 +165,25 @@ def test_a_check_says_whether_the_item_groups_fit(monkeypatch):
     assert done.exit_code == 7, done.output  # two people are too few
     text = " ".join(done.output.split())
     assert "other capitals" not in text
-    assert "33.3% of (person, group, item) pairs are (other)." in text
-    assert "50.0% of people have more item groups than count (1 of each person)." in text
+    assert "25.0% of votes are (other)." in text  # half of one of two
+    assert "A person typically has 1 item group; 90 % of people have at most 2." in text
+    assert "50.0% of people have more than the 1 item group that count in full." in text
+    assert "Shares of people may be up to 25.0 points larger than what is counted." in text
+    assert "more than 5 points, so no difference between parties will be named" in text
     Path("visits.csv").write_text("who,what\na,s06\nb,i1\n", encoding="utf-8")
     done = run(*check)
     assert done.exit_code == 7
     text = " ".join(done.output.split())
-    assert "100.0% of (person, group, item) pairs are (other). Are items written as in the list?" in text
+    assert "100.0% of votes are (other). Are items written as in the list?" in text
     assert "only because the list has other capitals" in text
     assert "Injuries: nobody has an item in it." in text
     about = json.loads(run(*check, "--format", "json").output)
     assert about["margins"] == {
         "in_none": 1.0,
         "empty": ["Heart", "Injuries"],
+        "per_person": {"median": 1, "most": 1},
         "people_over": 0,
+        "missing": 0.0,
+        "most_missing": 0.05,
         "spelled_otherwise": 1.0,
     }

@@ -94,7 +94,10 @@ def test_check_shows_what_is_missing_or_other_in_each_column():
     checked = run(*CHECK, "--format", "json")
     assert checked.exit_code == 7, checked.output  # three people are too few
     result = json.loads(checked.output)
-    assert (result["people"], result["share_kept"], result["people_over_contribution"]) == (3, 1.0, 0)
+    items = {"median": 2, "most": 2}
+    assert result["people"] == 3
+    assert result["votes"] == {"several_groups": 0, "per_person": items, "without": 0}
+    assert (result["share_kept"], result["people_over_contribution"]) == (None, 0)  # of amounts alone
     one_other = {"rows": 3, "missing": 0, "other": 1}
     assert result["columns"] == {"age": {"rows": 3, "missing": 1, "other": 0}, "sex": one_other}
 
