@@ -79,7 +79,7 @@ def test_unusual_situations_are_planned_and_told(arguments):
     [
         ({}, "distance or people must be given"),
         ({"distance": 1, "people": 3}, "not both"),
-        ({"people": 3}, "contribution must go with people"),
+        ({"people": 3, "by": "size"}, "contribution must go with people by size"),
         ({"people": 0, "contribution": 1}, "people must be"),
         ({"distance": (5, 2)}, "low <= high"),
         ({"distance": math.nan}, "distance must be"),
