@@ -8,18 +8,13 @@ allows itself 1 percent; a ratio above 1.05 is a plan that is wrong.
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 import armslength as al
-from armslength.estimates.shapes import squared_shape_distances
 from armslength.noise.draw import draw
 from armslength.planner.predictions import Option, predict, unit_sigma
-from armslength.planner.typical_pair import Mix
-from armslength.sketches.sketches import Sketches
 from statistical.limits import LIMIT
 
 SEEDS, RELEASES = 4500, 16
@@ -159,141 +154,3 @@ def test_the_whole_useful_range_as_predicted(d, epsilon, times):
     assert all(
         line.relative_error > plan.recommended.relative_error for line in papers_own(d, plan.situation)
     )
-
-
-# Plans by shape. Parties are samples of two populations that differ as a plan assumes: items come in pairs of equal popularity, one
-# of which is more common in one population and the other in the other, by the same factor.
-
-TRIALS_A_SEED, TRIALS = 50, 12_000
-PEOPLE_IN_A_POPULATION = 40_000
-DATA = Path(__file__).parents[3] / "shared" / "data"  # beside the project, where it is there
-
-
-def as_events(sketches):
-    """The same rows as if an event table had been released: what each person adds is as bounded."""
-    releases = tuple((protocol, "events") for protocol, _ in sketches.noises.releases)
-    noises = replace(sketches.noises, releases=releases)
-    return Sketches(sketches.values, sketches.labels, noises, sketches.protocols, sketches.totals)
-
-
-def population(waits, weights, contribution):
-    """People with C different items each: those that come first, popular items sooner."""
-    return np.argpartition(waits / weights, contribution - 1, axis=1)[:, :contribution]
-
-
-def mix_of(people, items):
-    return np.bincount(people.ravel(), minlength=items) / people.size
-
-
-def cosine_of(p, q):
-    return p @ q / math.sqrt((p @ p) * (q @ q))
-
-
-def seen_populations(rng, pair, items):
-    """Two populations whose mixes have the cosine that is just seen, and the pair that knows their mixes."""
-    weights = np.repeat(1 / np.arange(1, items // 2 + 1), 2)
-    sign = np.tile([1, -1], items // 2)
-    waits = rng.exponential(size=(2, PEOPLE_IN_A_POPULATION, items))
-    factor = 0.2
-    for _ in range(6):
-        people = [
-            population(each, weights * (1 + side * factor * sign), pair.contribution)
-            for each, side in zip(waits, (1, -1), strict=True)
-        ]
-        p, q = (mix_of(each, items) for each in people)
-        mix = replace(Mix.of((p + q) / 2, pair.contribution), concentration=math.sqrt((p @ p) * (q @ q)))
-        pair = replace(pair, mix=mix)
-        factor *= math.sqrt((1 - pair.seen_from()) / (1 - cosine_of(p, q)))
-    return people, pair
-
-
-def simulated(plan, draw_rows, trials=TRIALS):
-    """(estimates, how many were told apart) of independent pairs, over many public seeds, at the setting that a plan recommends."""
-    best = plan.recommended
-    values, told = [], 0
-    for number in range(trials // TRIALS_A_SEED):
-        protocol = replace(plan, seed=f"shapes {number}").protocol
-        assert protocol.transform.sketch_dim == best.sketch_dim
-        rows = (draw_rows(side) for side in (0, 1))
-        a, b = (as_events(protocol.release(each, ledger=al.NO_LEDGER)) for each in rows)
-        estimate = squared_shape_distances(a, b, beyond_chance=True)
-        values.append(np.diag(estimate.value))
-        threshold = estimate.rule.law.limits(np.zeros(estimate.value.shape), best.pair.tail)[1]
-        told += np.count_nonzero(np.diag(estimate.value > threshold))
-    return np.concatenate(values), told / trials
-
-
-@pytest.mark.parametrize(
-    ("items", "people", "contribution", "epsilon", "parties"), [(240, 400, 1, 2, 4), (100, 500, 3, "0.5", 9)]
-)
-def test_what_a_plan_by_shape_will_see_is_seen_in_nine_of_ten_cases(
-    items, people, contribution, epsilon, parties
-):
-    rng = np.random.default_rng(18)
-    plan = al.plan(
-        items,
-        people=people,
-        contribution=contribution,
-        epsilon=epsilon,
-        parties=parties,
-        by="shape",
-        beyond_chance=True,
-        max_sketch_dim=128,
-        unit="one person",
-        seed="x",
-    )
-    populations, pair = seen_populations(rng, plan.recommended.pair, items)
-
-    def rows(side):
-        people_of = populations[side]
-        chosen = rng.integers(0, len(people_of), (TRIALS_A_SEED, people))
-        return np.stack([np.bincount(people_of[each].ravel(), minlength=items) for each in chosen])
-
-    p, q = (mix_of(each, items) for each in populations)
-    values, told = simulated(plan, rows)
-    measured = values.std()
-    deviations = ((values - values.mean()) / measured) ** 2
-    limit = (
-        LIMIT * deviations.std() / math.sqrt(len(values)) / 2 + 0.02
-    )  # two percent for what is approximate
-    squared = np.full((1, 1), 2 * pair.mix.concentration * (1 - cosine_of(p, q)))
-    law = pair._law(*pair._rows(cosine_of(p, q)))
-    stated = float(np.sqrt(pair._true(law, squared).moments(squared)[0][0, 0]))
-    assert abs(measured / stated - 1) < limit
-    for wrong in (0.9, 1.1):
-        assert abs(measured / (wrong * stated) - 1) > limit
-    assert abs(told - 0.9) < LIMIT * math.sqrt(0.09 / TRIALS) + 0.02
-
-
-def test_babies_names_of_two_states_are_seen_as_planned():
-    file = DATA / "babynames_state_year.npz"
-    if not file.exists():
-        pytest.skip("the baby names are not on this machine")
-    rng = np.random.default_rng(18)
-    data = np.load(file)
-    names = sparse.csr_matrix((data["data"], data["indices"], data["indptr"]), shape=tuple(data["shape"]))
-    row = {
-        state: np.flatnonzero((data["state"] == state) & (data["year"] == 2010))[0] for state in ("WA", "LA")
-    }
-    p, other = (names[row[state]].toarray()[0] for state in ("WA", "LA"))
-    p, other = p / p.sum(), other / other.sum()
-    people = 5000
-    plan = al.plan(
-        len(p),
-        people=people,
-        contribution=1,
-        epsilon=1,
-        parties=9,
-        by="shape",
-        beyond_chance=True,
-        concentration=p @ p,
-        unit="one baby",
-        seed="x",
-    )
-    low, high = 0.0, 1.0
-    for _ in range(40):
-        part = (low + high) / 2
-        low, high = (part, high) if cosine_of(p, p + part * (other - p)) > plan.seen else (low, part)
-    mixes = p, p + high * (other - p)
-    _, told = simulated(plan, lambda side: rng.multinomial(people, mixes[side], TRIALS_A_SEED), 1600)
-    assert 0.85 < told < 0.97
