@@ -57,25 +57,42 @@ def test_alike_is_wrong_as_seldom_as_it_says_and_no_seldomer(amplitude):
         assert at_least(wrong, total, 0.75 * ERROR), wrong / total
 
 
+def typical_distances(amplitudes):
+    """How far each of these rows of `blocks` is from the mean of the others."""
+    squares = 150 * np.array(amplitudes, dtype=float) ** 2
+    return np.sqrt(squares + (squares.sum() - squares) / (len(squares) - 1) ** 2)
+
+
 def test_no_party_is_falsely_called_an_outlier_and_a_clear_one_is():
-    # The first party's score is 1.49 times the typical one, √2·A: it is no outlier, though only just.
-    amplitude, total = 43, 80
-    edge = int(amplitude * np.sqrt(2 * 1.5**2 - 1))
-    ordinary = [amplitude] * 6
-    edge_score = np.sqrt(edge**2 + amplitude**2) / np.sqrt(2 * amplitude**2)
-    assert 1.49 < edge_score <= 1.5
+    # The first party is nearly 1.5 times as far from the typical one as the median of the others: it is no outlier, though only just.
+    ordinary, edge, total = [43] * 6, 68, 80
+    distances = typical_distances([edge, *ordinary])
+    assert 1.48 < distances[0] / np.median(distances[1:]) <= 1.5
     false, naive, found = 0, 0, 0
     for protocol in protocols(total):
         sketches = protocol.release(blocks(edge, *ordinary), ledger=al.NO_LEDGER)
-        result = al.outliers(sketches, 0.98)
+        result = al.outliers(sketches, 1 - ERROR)
         false += result.is_outlier.any()
-        naive += (result.score > 1.5 * result.typical[0]).any()
-        far = protocol.release(blocks(8 * amplitude, *ordinary), ledger=al.NO_LEDGER)
-        found += al.outliers(far, 0.98).is_outlier.tolist() == [True] + [False] * 6
-    assert at_most(false, total, 0.02)
-    assert naive > 0.15 * total  # without intervals it would be called about every other time
-    assert not at_most(0.15 * total, total, 0.02)
+        naive += result.distance[0] > 1.5 * np.median(result.distance[1:])
+        far = protocol.release(blocks(8 * 43, *ordinary), ledger=al.NO_LEDGER)
+        found += al.outliers(far, 1 - ERROR).is_outlier.tolist() == [True] + [False] * 6
+    assert at_most(false, total, ERROR)
+    assert not at_most(naive, total, ERROR)  # without intervals it would be called about every other time
     assert found == total
+
+
+@pytest.mark.parametrize("amplitudes", [(1, 1, 1, 1), (10, 10, 20, 30)], ids=["noise", "projection"])
+def test_distances_from_the_typical_party_lie_in_their_intervals(amplitudes):
+    total, truth = 400, typical_distances(amplitudes)
+    together = alone = 0
+    for protocol in protocols(total):
+        rows = protocol.release(blocks(*amplitudes), ledger=al.NO_LEDGER)
+        ends = [al.outliers(rows, 1 - error) for error in (ERROR, len(amplitudes) * ERROR)]
+        missed, more = (((each.lower > truth) | (truth > each.upper)).any() for each in ends)
+        together, alone = together + missed, alone + more
+    assert at_most(together, total, ERROR)
+    assert at_least(together, total, 0.75 * ERROR), together / total
+    assert not at_most(alone, total, ERROR), alone / total  # of intervals for each party by itself
 
 
 def test_an_unchanged_party_is_said_to_have_changed_as_seldom_as_stated():
