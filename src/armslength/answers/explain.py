@@ -1,4 +1,4 @@
-"""In what do two parties differ? The share of people with an item of each item group, by the margins of a release."""
+"""What sets two parties apart? The share of people with an item of each item group, by the margins of a release."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from armslength.errors import NotResolvableError, ParameterError, plural
 from armslength.estimates.prevalence import MOST_UNDERCOUNT, Limits, Prevalence, difference_limits
 from armslength.protocol.protocol import Protocol
 from armslength.results import LONGEST_LABEL, Column, Result, heading, line, sentences, shortened
-from armslength.sketches.sketches import Sketches
+from armslength.sketches.sketches import Sketches, concat, sum_rows
 
 COUNTS_NOTE = "This is about the people counted."
 POPULATIONS_NOTE = (
@@ -240,14 +240,28 @@ class Side:
         rows = sketches if numbers is None else sketches.rows(numbers)
         return cls(rows, _names(rows.labels))
 
+    @property
+    def row(self) -> Sketches:
+        """All rows with their weights as one row of this name."""
+        rows = self.rows
+        if self.weights is not None:
+            rows = concat([row * weight for row, weight in zip(rows, self.weights, strict=True)])
+        return sum_rows(rows, self.name)
+
 
 def typical_of(sketches: Sketches, members: Sequence[int]) -> Side:
-    """The typical party of all rows but the members: their average, none weighing more than the median of all rows."""
+    """The typical party of all rows but the members: their average, none weighing more than the median of all rows.
+
+    Where numbers of people were not released, it is the plain average.
+    """
     others = np.setdiff1d(np.arange(len(sketches)), members)
-    if sketches.totals is None or not len(others):
-        raise ParameterError("the typical party is made of other parties with a number of people, got none")
-    people = np.maximum(sketches.totals.astype(np.float64), 1.0)
-    weights = np.minimum(people, np.median(people)) / people
+    if not len(others):
+        raise ParameterError("the typical party is made of other parties, got none")
+    if sketches.totals is None:
+        weights = np.full(len(sketches), 1 / len(others))
+    else:
+        people = np.maximum(sketches.totals.astype(np.float64), 1.0)
+        weights = np.minimum(people, np.median(people)) / people
     return Side(sketches.rows(others.tolist()), TYPICAL_NAME, weights[others])
 
 

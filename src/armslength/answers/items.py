@@ -28,7 +28,7 @@ from armslength.estimates.distances import clear_note
 from armslength.estimates.intervals import Level
 from armslength.estimates.item_intervals import ItemIntervals, item_intervals, largest_entries
 from armslength.estimates.pair_noise import Floats
-from armslength.estimates.shapes import POPULATIONS_NOTE, has_spread
+from armslength.estimates.shapes import POPULATIONS_NOTE
 from armslength.estimates.totals import totals
 from armslength.protocol.protocol import VOTES, Protocol, checked_vocabulary
 from armslength.randomness.hashing import item_words, read_to_the_end
@@ -191,9 +191,9 @@ def explain_items(
     else:
         unit = float(left.protocols[0].resolution)
     if beyond_chance:
-        if not (has_spread(left) and has_spread(right)):
+        if not (_is_of_people(left) and _is_of_people(right)):
             raise ParameterError(
-                "beyond_chance needs released votes, or sums of such rows; ask about what was counted (beyond_chance=False)"
+                "beyond_chance needs released votes, or their sums; ask about what was counted (beyond_chance=False)"
             )
         chance = _chance(sides, columns, rest)
     intervals = item_intervals(rows, columns, rest)
@@ -292,6 +292,16 @@ def _column_numbers(protocol: Protocol, names: list[str], vocabulary: Any) -> ND
     return np.array([numbers[name] for name in names], dtype=np.int64)
 
 
+def _is_of_people(row: Sketches) -> bool:
+    """Whether a row is made of released votes, each of them counted at most once."""
+    noises = row.noises
+    return (
+        all(protocol.votes for protocol in row.protocols)
+        and not noises.in_clear.any()
+        and bool(((noises.coefficients > 0) & (noises.coefficients <= 1)).all())
+    )
+
+
 def _one_row(name: str, sketches: Any) -> Sketches:
     """The row, or the sum of the rows."""
     rows = checked_sketches(name, sketches, 1)
@@ -333,8 +343,9 @@ def _corners(left: _Share, right: _Share) -> list[Sketches]:
 def _chance(sides: Sequence[_Share], columns: Any, error: float) -> Floats:
     """How far chance moves the difference in the share of each item, at the error for all of them together: approximate.
 
-    What one person's vote has of an item is between 0 and 1, so its variance is at most y(1 − y), y being the item's share. Bins that
-    several listed items share are taken for one item, as their votes may cancel there only by chance of the public signs.
+    What one person's vote has of an item is between 0 and 1, so its variance is at most y(1 − y), y being the item's share; with weights of
+    at most 1, as the typical party has, the variance of the average is no larger than that of as many people as the weights add up to. Bins
+    that several listed items share are taken for one item, as their votes may cancel there only by chance of the public signs.
     """
     variance = np.zeros(1)
     for side in sides:

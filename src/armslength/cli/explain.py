@@ -1,4 +1,4 @@
-"""In what parties differ: `armslength explain`, and lines below the answers of other commands."""
+"""What sets parties apart: `armslength explain`, and lines below the answers of other commands."""
 
 import math
 import shlex
@@ -11,6 +11,7 @@ import numpy as np
 
 import armslength as al
 from armslength.answers.explain import (
+    TYPICAL_NAME,
     UNEXPLAINED,
     Explanation,
     Side,
@@ -34,7 +35,7 @@ from armslength.cli.options import (
 from armslength.cli.output import as_csv, as_json, echo_notes
 from armslength.estimates.typical import large_enough
 from armslength.results import similarity_text
-from armslength.sketches.sketches import sum_rows, unknown_label
+from armslength.sketches.sketches import unknown_label
 
 
 @click.command(
@@ -83,18 +84,18 @@ def explain(
     first, second = (*parties[:1], *first), (*parties[1:], *second)
     (rows,) = open_sides(files, at_least=2, labels=[*first, *second] if first and second else None)
     names = _sides(rows, list(first), list(second))
-    sides = [rows[labels] for _, labels in names]
+    sides = [Side(rows[labels], name) for name, labels in names]
+    together, members = rows, list[int]()
+    if not second:  # nobody named the others
+        together, members = _with_others(sides[1].rows, sides[0].rows)
+        sides[0] = typical_of(together, members)
     if items is None:
-        if not second:  # nobody named the others
-            sides[0] = _like(sides[1], sides[0])
-        check_margins(sides)
-    a, b = (
-        rows if len(rows) == 1 else sum_rows(rows, name) for (name, _), rows in zip(names, sides, strict=True)
-    )
+        check_margins([side.rows for side in sides])
+    a, b = (side.rows if len(side.rows) == 1 and second else side.row for side in sides)
     has_groups = a.margins is not None and b.margins is not None
     if output_format == "csv" and has_groups and items is not None:
         raise click.UsageError("--format csv is one table; leave out --items, or use --format json")
-    by, can_ask = best_question(al.concat([a, b]))
+    by, can_ask = best_question(al.concat([a, b]) if second else together)
     likeness = None
     if second and by == "shape":
         cosine = al.shape_cosines(a, b, beyond_chance=can_ask and not counted)
@@ -103,7 +104,7 @@ def explain(
     if has_groups and second:
         answers["item_groups"] = al.explain(a, b, beyond_chance=not counted, level=level)
     elif has_groups:
-        answers["item_groups"] = _against_typical(*sides, beyond_chance=not counted, level=level)
+        answers["item_groups"] = explain_typical(together, members, beyond_chance=not counted, level=level)
     if items is not None:
         names_of_items = [item.strip() for item in items]
         question: dict[str, Any] = {"by": by, "beyond_chance": can_ask and not counted}
@@ -134,21 +135,6 @@ def _echo(
     echo_notes(*(answer.note for answer in answers.values()))
 
 
-def _against_typical(
-    others: "al.Sketches", rows: "al.Sketches", *, beyond_chance: bool, level: float
-) -> "al.Explanation":
-    """What sets these rows apart from the typical party of the others that are large enough."""
-    together = al.concat([others, rows])
-    by, can_ask = best_question(together)
-    if by == "shape":
-        is_large = large_enough(together, beyond_chance=can_ask)[: len(others)]
-        if is_large.any() and not is_large.all():
-            echo_notes(f"the typical party is without {', '.join(others[~is_large].labels)}: too few people")
-            together = al.concat([others[is_large], rows])
-    members = list(range(len(together) - len(rows), len(together)))
-    return explain_typical(together, members, beyond_chance=beyond_chance, level=level)
-
-
 def _files_and_labels(words: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
     """What is there is a file or a folder; what follows is a label."""
     count = next((index for index, word in enumerate(words) if not Path(word).exists()), len(words))
@@ -162,19 +148,32 @@ def _files_and_labels(words: tuple[str, ...]) -> tuple[tuple[str, ...], list[str
     return words[:count], list(words[count:])
 
 
-def _like(rows: "al.Sketches", others: "al.Sketches") -> "al.Sketches":
-    """Those of the others whose margins count the same as these rows; the rest is named. All of them if none does."""
-    together = al.concat([rows, others])
-    counts = explainable(together)[len(rows) :]
-    if counts.all() or not counts.any():
-        return others
-    names = [label for label, is_like in zip(others.labels, counts, strict=True) if not is_like]
-    echo_notes(f"the rest is without {', '.join(names)}: other margins, or none")
-    return together.rows((np.flatnonzero(counts) + len(rows)).tolist())
+def _with_others(rows: "al.Sketches", others: "al.Sketches") -> "tuple[al.Sketches, list[int]]":
+    """The others that the typical party can be made of, with these rows after them, and the numbers of these rows; the rest is named."""
+    together = al.concat([others, rows])
+    is_like = explainable(together)[: len(others)]
+    if is_like.any():
+        _echo_left_out(others[~is_like], "other margins, or none")
+        others = others[is_like]
+    together = al.concat([others, rows])
+    by, can_ask = best_question(together)
+    is_large = np.ones(len(together), dtype=np.bool_)
+    if by == "shape":
+        is_large = large_enough(together, beyond_chance=can_ask)
+    is_large = is_large[: len(others)]
+    if is_large.any():
+        _echo_left_out(others[~is_large], "too few people")
+        others = others[is_large]
+    return al.concat([others, rows]), list(range(len(others), len(others) + len(rows)))
+
+
+def _echo_left_out(rows: "al.Sketches", reason: str) -> None:
+    if len(rows):
+        echo_notes(f"{TYPICAL_NAME} is without {', '.join(rows.labels)}: {reason}")
 
 
 def _sides(rows: "al.Sketches", first: list[str], second: list[str]) -> list[tuple[str, list[str]]]:
-    """The name and the labels of both sides. Without a second side the first is compared with the rest."""
+    """The name and the labels of both sides. Without a second side the first is compared with the typical party."""
     known = rows.labels
     parties = f"there are {', '.join(known[:8])}{', …' if len(known) > 8 else ''}"
     if not first and second:
@@ -192,7 +191,7 @@ def _sides(rows: "al.Sketches", first: list[str], second: list[str]) -> list[tup
     others = [label for label in known if label not in set(first)]
     if not others:
         raise click.UsageError("nobody is left to compare with; name fewer parties with --with")
-    return [("the rest", others), (_joined(first), first)]
+    return [(TYPICAL_NAME, others), (_joined(first), first)]
 
 
 def _joined(labels: list[str]) -> str:
