@@ -175,19 +175,19 @@ def _echo_farthest(
     distance: str,
     level: float,
 ) -> None:
-    """In what the farthest pair differs, if its releases have margins; the level is for all pairs, among which it was chosen."""
+    """What sets the farthest pair apart, if its releases have margins; the level is for all pairs, among which it was chosen."""
     farthest = f"Clearest difference of these: {pair[0]} and {pair[1]}, {distance}"
     rows = sketches[pair]
     if not explainable(rows).all():
         if any(protocol.margins is not None for protocol in sketches.protocols):
-            click.echo(f"{farthest}; in what is not known: they do not have the same margins")
+            click.echo(f"{farthest}; the reasons are unknown: they do not have the same margins")
         return
     try:
         reasons = ", ".join(al.explain(rows[0], rows[1], level=level).reasons())
-        unsure = "in what is not sure for all pairs together; for these two alone"
+        unsure = "no reason holds for all pairs together; ask about these two alone"
         text = f"{pair[1]} has {reasons}" if reasons else unsure
     except al.NotResolvableError:
-        text = "too few people to say in what"
+        text = "too few people for reasons"
     except al.ArmslengthError:  # they have a release in common, or are no sums of releases
         return
     click.echo(f"{farthest}; {text}: armslength explain {shlex.join((*files, *pair))}")

@@ -49,7 +49,11 @@ table_options = all_of(
     ),
     option("--threads", "At most this many threads.", type=int),
     source_options,
-    option("--weight", "How much an event counts; may be negative.  [default: 1 each]", metavar="COLUMN"),
+    option(
+        "--weight",
+        "With amounts (a contribution of C): how much an event counts; may be negative.  [default: 1 each]",
+        metavar="COLUMN",
+    ),
     option("--protocol protocol_file", "What all parties agreed on.", required=True, type=EXISTING_FILE),
     option("--vocabulary", "For a protocol with a vocabulary: its names, or @file.", **NAMES),
     option(
@@ -89,9 +93,9 @@ Examples:
 
 `armslength release --help` lists everything that SOURCE may be.
 The output is as private as the table: it goes to your terminal, and never to a file or a pipe unless you ask for
---format json. Fix your table, the list of groups or the columns with it. Do not change the protocol because of it: what
-it shows about your people would then reach the other parties. Exit code 0 says that nothing looks wrong; 7 that
-something needs a look.
+--format json. Fix your table, the columns or the spelling of the list of groups with it. Do not add or remove a group, and
+do not change the protocol, because of it: what it shows about your people would then reach the other parties. Exit code 0 says that nothing looks wrong; 7 that
+problems were found.
 """
 )
 @table_options

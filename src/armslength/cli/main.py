@@ -18,10 +18,10 @@ VERBS = {
     "verify": "Recheck a sketch file that you received.",
     "compare": "Distances between all parties, with error bars.",
     "nearest": "Find the nearest parties of each party.",
-    "cluster": "Group the parties; says which groups are supported.",
+    "cluster": "Group the parties, so that no two of a group are found to differ.",
     "alike": "Decide whether two parties are alike.",
-    "explain": "Say in what two parties differ.",
-    "outliers": "Find the parties that are unlike the rest.",
+    "explain": "Show what sets two parties apart.",
+    "outliers": "Find the parties that are unlike the typical party.",
     "drift": "Find what changed between two releases of the same parties.",
     "report": "Write one offline page with all results.",
     "ledger": "Show what was spent, and set budgets.",
@@ -64,7 +64,7 @@ class LazyGroup(CleanErrors):
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""Exit codes: 0 done, 1 internal error, 2 bad input, 3 cannot be resolved, 4 budget, 5 incompatible or
-damaged file, 6 released but written elsewhere than asked, 7 a check needs a look,
+damaged file, 6 released but written elsewhere than asked, 7 check found problems,
 130 interrupted (128 and the signal).""",
 )
 @click.version_option(__version__, prog_name="armslength")

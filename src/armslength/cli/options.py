@@ -175,7 +175,7 @@ LEVEL = option("--level", "The confidence level of intervals and statements.", d
 BY = choice(
     "--by",
     ["size", "shape"],
-    "size: counts as they are. shape: shares of each party's total, if the protocol releases totals.",
+    "size: totals count. shape: profiles, each party divided by its number of people.",
 )
 METHOD = choice(
     "--method",
@@ -190,7 +190,8 @@ FORMAT = choice("--format output_format", ["table", "json", "csv"], CSV_HELP)
 TABLE_OR_JSON = choice("--format output_format", ["table", "json"])
 OVERWRITE = flag("--overwrite", "Replace the output file if it is there.")
 BEYOND_CHANCE = flag(
-    "--beyond-chance", "Ask about the populations behind the samples, beyond chance. By shape, for people."
+    "--beyond-chance",
+    "Ask about the populations behind the samples, beyond chance. Needs --by shape, and releases in which people vote.",
 )
 answer_options = all_of(LEVEL, BY, BEYOND_CHANCE, METHOD, FORMAT)
 sketch_files = click.argument(

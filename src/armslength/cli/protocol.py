@@ -22,6 +22,7 @@ from armslength.cli.options import (
     record_options,
 )
 from armslength.cli.output import as_csv, as_json, echo_notes, is_terminal, paragraph
+from armslength.planner.least_people import least_people
 from armslength.planner.predictions import smallest_resolved_distance
 from armslength.plots import check_format
 from armslength.privacy.exact_numbers import weakness
@@ -222,7 +223,7 @@ def _plan_document(result: "al.Plan | al.ShapePlan") -> dict[str, Any]:
 
 @click.group()
 def protocol() -> None:
-    """Make or show a protocol: what all parties agree on before any data is seen.
+    """Make a protocol: what all parties agree on before any data is seen.
 
     It holds the public matrix (as a seed), the privacy parameters, who is protected, and how data becomes integers. All
     parties use the same file. Sketches of protocols with the same space can be compared.
@@ -248,8 +249,8 @@ With --contribution vote, every person has one vote, split evenly over all their
 each person, and its columns become items: numbers by public edges, categories as they are or as listed, dates by period, missing
 as a value of its own.
 With --margins, a release also tells how many people of each group have an item in each item group, such as a chapter of diagnoses:
-`armslength explain` then says in what two groups differ. The file is public. A release needs it again, unless it lists prefixes.
-`armslength plan` finds the best settings for the distances that you expect, and writes the same kind of file.
+`armslength explain` then shows what sets two parties apart. The file is public. A release needs it again, unless it lists prefixes.
+`armslength plan` chooses settings for your numbers of people, and writes the same kind of file.
 """
 )
 @option("--unit", 'The unit of protection in words, such as "one patient"; asked for if left out.')
@@ -271,15 +272,23 @@ With --margins, a release also tells how many people of each group have an item 
     metavar="vote|C",
 )
 @_RADIUS
-@option("--total-share", "The share of ε for totals, which mixes need; 0.1 is usual.", default="0")
-@option("--spread-sample", "With votes: the share of people who tell how far chance reaches.", default="1")
+@option(
+    "--total-share",
+    "The share of ε for the number of people and how far chance reaches, which profiles need; 0.1 is usual.",
+    default="0",
+)
+@option(
+    "--spread-sample",
+    "With votes: the share of people in whom it is measured how far chance reaches; tens of thousands in each party are plenty.",
+    default="1",
+)
 @option("--margin-share", "The share of ε for margins; 0.3 is usual.", default="0")
 @option(
     "--margin-contribution",
     "How many item groups of a person count in full.  [default for --margin-column: all]",
     type=int,
 )
-@option("--resolution", "For arrays: 1 for counts, a power of two, or auto.", default="1")
+@option("--resolution", "For arrays and amounts: 1 for counts, a power of two, or auto.", default="1")
 @option("--on-grid/--off-grid", "Whether you promise multiples of the resolution.", default=None)
 @option("--changed-entries", "How many entries one unit can change, for data off the grid.", type=int)
 @option("--value-range", "A public range; values outside it are clamped.", **RANGE)
@@ -336,6 +345,13 @@ def _transform(
     return getattr(al, name)(input_dim=input_dim, sketch_dim=sketch_dim, seed=seed, **sparse)
 
 
+def _reach(protocol: "al.Protocol") -> str:
+    """What can be seen at best, in a line."""
+    if protocol.votes and protocol.total_share:
+        return f"parties with fewer than about {least_people(protocol):,} people are inconclusive about nearly everything"
+    return f"smallest detectable distance (95 %): about {smallest_resolved_distance(protocol):.4g}"
+
+
 def description(protocol: "al.Protocol") -> str:
     """The protocol in words."""
     weak = weakness(protocol.epsilon, protocol.released_delta)
@@ -349,7 +365,7 @@ def description(protocol: "al.Protocol") -> str:
         protocol.transform.card(),
         *(f"  {name}: {text}" for name, text in optional.items() if text),
         f"  noise: {protocol.noise}, scale {protocol.law.scale:.6g} in integer units",
-        f"  two parties are told from equal ones at 95% from about {smallest_resolved_distance(protocol):.4g} on",
+        f"  {_reach(protocol)}",
         f"  fingerprint {protocol.fingerprint}",
         f"  space       {protocol.space}   (sketches with the same space can be compared)",
         *([f"WARNING: {weak}"] if weak else []),

@@ -124,7 +124,7 @@ def demo(folder: Path) -> None:
     """Run the whole workflow on generated data; it takes about a minute.
 
     24 hospitals in four hidden regions each have a private table of diagnoses. They plan, agree on a protocol, and release
-    one sketch each, in separate processes; then anybody compares and clusters them, asks in what they differ, and looks at a report.
+    one sketch each, in separate processes; then anybody compares and clusters them, asks what sets them apart, and looks at a report.
     """
     folder.mkdir(parents=True, exist_ok=True)
     run_demo(folder, click.echo)

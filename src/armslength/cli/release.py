@@ -47,8 +47,8 @@ Examples:
   armslength release visits.parquet ... --dry-run          say what would be spent; reads no event
 
 Which groups exist is public input: every group of --public-groups gets a row, also without events, and events of other
-groups are left out. Events without a person are left out. Of each person, at most the protocol's contribution is counted,
-over all groups together. The ledger is charged before anything is written; the same population and labels twice are
+groups are left out. Events without a person are left out. Each person has one vote, in one group; or, where amounts are
+added up, counts at most the protocol's contribution, over all groups together. The ledger is charged before anything is written; the same population and labels twice are
 refused, unless --period says that the data are about another time. The first release makes its ledger with --new-ledger, unless `armslength ledger budget` has made
 it. Exit code 4 says that the budget does not allow it; 6 that the release could not be written to --output, and was saved
 in the temporary folder, which the message names.

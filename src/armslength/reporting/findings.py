@@ -111,7 +111,7 @@ class Findings:
 
     @cached_property
     def reasons(self) -> Reasons | str:
-        """In what parties and groups differ, or why that is not known."""
+        """What sets parties and groups apart, or why that is not known."""
         rows = self.sketches
         if rows is None or len(rows) < 2 or all(protocol.margins is None for protocol in rows.protocols):
             return NO_MARGINS

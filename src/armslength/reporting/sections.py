@@ -13,7 +13,7 @@ _UNSURE_ITEM = '<li class="unsure">'
 _HEAT_HINT = "Point at a cell, or move with the arrow keys, to read a pair."
 _CLICK_HINT = " Click it, and “What sets them apart” shows the pair."
 _NO_MARGINS = (
-    "These releases cannot say in what parties differ. To know it next time, plan with item groups, such as chapters of "
+    "These releases cannot say what sets parties apart. To know it next time, plan with item groups, such as chapters of "
     "diagnoses: <code>armslength plan --margins chapters.csv …</code>. Single items can be asked about today: "
     "<code>armslength explain … --items codes.txt</code>."
 )
@@ -112,10 +112,10 @@ def _groups(findings: Findings) -> str:
 
 
 def _differs(findings: Findings) -> str:
-    """In what two sides differ, as bars that the script draws; one can choose the sides."""
+    """What sets two sides apart, as bars that the script draws; one can choose the sides."""
     heading, reasons = "What sets them apart", findings.reasons
     if not isinstance(reasons, Reasons):
-        text = f"In what parties differ cannot be said of these rows: {escaped(reasons)}."
+        text = f"These rows cannot say what sets parties apart: {escaped(reasons)}."
         return section("differs", heading, f"<p>{_NO_MARGINS if reasons == NO_MARGINS else text}</p>")
     limit = _limit_note(findings, reasons) + _left_out_note(findings, reasons)
     if reasons.sides is None:

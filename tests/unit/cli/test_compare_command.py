@@ -170,5 +170,5 @@ def test_files_without_margins_matter_only_if_their_party_is_farthest(tmp_path, 
     *_, last = run(
         "north.parquet", "south.parquet", "coast.parquet", "--by", "shape", "--against", "south"
     ).output.splitlines()
-    assert "in what is not known" in last
+    assert "the reasons are unknown" in last
     assert "armslength explain" not in last
