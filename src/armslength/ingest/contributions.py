@@ -927,7 +927,7 @@ def different_events(events: Words, long_ids: NDArray[np.uint8], key: Words) -> 
     chosen, counts, used = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.int64), 0
     for person in range(len(starts) - 1):
         count = starts[person + 1] - starts[person]
-        keys, cells = np.empty(count, np.uint64), np.zeros((4, count), np.uint64)
+        keys, cells = np.empty(count, np.uint64), np.zeros((3, count), np.uint64)
         amounts, places = np.ones(count, np.int64), np.empty(count, np.int32)
         for place in range(count):
             row = rows[starts[person] + place]

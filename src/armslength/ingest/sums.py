@@ -4,6 +4,7 @@ Sketches are linear, so partial sums from anywhere add up; noise is drawn once, 
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -402,27 +403,32 @@ class Norms:
     def norms(self, groups: int) -> NDArray[np.int64]:
         """F of each of so many groups, in grid units; this uses up the bins."""
         result = np.zeros(groups, dtype=np.int64)
-        bins = joined_bins(self._waiting)
+        parts = [(bins, people_by_group(bins)) for bins in self._waiting]
         self._waiting = []
-        people_of = people_by_group(bins)
-        for group in sorted(people_of.keys() | self._squares.keys()):
+        for group in sorted(self._squares.keys() | {group for _, people_of in parts for group in people_of}):
             squares = self._squares.pop(group, None) or Squares(self._width)
-            if group in people_of:
-                squares.add(bins, people_of[group])
+            for bins, people_of in parts:
+                if group in people_of:
+                    squares.add(bins, people_of[group])
             result[group] = squares.norm(self._sparsity)
         return result
 
     def _shrink(self) -> None:
         """Turns bins into matrices, for groups whose bins take more memory."""
-        bins = joined_bins(self._waiting)
-        sizes = np.diff(bins.starts)
-        kept = np.ones(len(sizes), dtype=np.bool_)
-        for group, people in people_by_group(bins).items():
-            if group in self._squares or sizes[people].sum() > self._width**2:
-                self._squares.setdefault(group, Squares(self._width)).add(bins, people)
-                kept[people] = False
-        self._waiting = [chosen_bins(bins, np.flatnonzero(kept))]
-        self._entries = len(self._waiting[0].bins)
+        parts = [(bins, people_by_group(bins)) for bins in self._waiting]
+        entries = Counter[int]()
+        for bins, people_of in parts:
+            sizes = np.diff(bins.starts)
+            entries.update({group: int(sizes[people].sum()) for group, people in people_of.items()})
+        large = {group for group, count in entries.items() if count > self._width**2} | self._squares.keys()
+        self._waiting = []
+        for bins, people_of in parts:  # one after the other, so that no second copy of all bins is made
+            for group in large & people_of.keys():
+                self._squares.setdefault(group, Squares(self._width)).add(bins, people_of[group])
+            small = [people for group, people in people_of.items() if group not in large]
+            if small:
+                self._waiting.append(chosen_bins(bins, np.sort(np.concatenate(small))))
+        self._entries = sum(len(bins.bins) for bins in self._waiting)
         self._limit = max(_MOST_BINS, 2 * self._entries)
 
 
