@@ -7,7 +7,7 @@ conditions from `hypotheses`; tests compare them with theorem 1 in docs/privacy.
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from decimal import ROUND_CEILING, Context
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -139,18 +139,17 @@ def guarantee_in_words(protocol: Protocol, source: str) -> str:
     ]
     if protocol.total_law is not None:
         share, scale = decimal_text(protocol.totals_epsilon), _scale(protocol, protocol.total_law)
-        spent, listed = "the total of each row", ""
+        spent, noise = "the total of each row", f"with noise of scale {scale}"
         if protocol.spread_law is not None:
             number, listed = _scalars(protocol)
-            spent, listed = f"{number} more numbers of each row", f": {listed}"
-            scale += f" and {_scale(protocol, protocol.spread_law)}"
-        sentences.append(f"Of ε, {share} is spent on {spent}, with noise of scale {scale}{listed}.")
+            spent, noise = f"{number} more numbers of each row: {listed}", _noise_of_scalars(protocol)
+        sentences.append(f"Of ε, {share} is spent on {spent}; {noise}.")
     if protocol.margins is not None and protocol.margin_law is not None:
         share, law = decimal_text(protocol.margins_epsilon), protocol.margin_law
         noise = f"{_in_a_sentence(_LAWS[law.name])} of scale {_scale(protocol, law)}"
         sentences.append(
             f"Of ε, {share} is spent on margins, with {noise}: for each row, how many of its people "
-            f"have an item in each of {plural(len(protocol.margins.names), 'item group')}."
+            f"have an item in each of {plural(len(protocol.margins.names), 'item group')}, and how much of that is missing."
         )
     sentences += [
         "This holds under these conditions.",
@@ -218,8 +217,11 @@ def _unit(protocol: Protocol) -> str:
 
 def _radius(protocol: Protocol, source: str) -> str:
     moves = f"{_change(protocol)} moves the data by at most {decimal_text(protocol.radius)} in l1 norm over all rows"
+    if protocol.spread_law is not None:
+        moved = _votes(Fraction(2 * VOTE + 1, 2) * (1 if protocol.relation == "add_remove" else 2))
+        moves += f", the number of people less how concentrated votes are, and half of each further number, by at most {moved} votes in all"
     if protocol.margins is not None:
-        moves += f", and all margins together by at most {_votes(protocol.margin_sensitivity or 0)} people"
+        moves += f", and all margins together by at most {_votes(Fraction(protocol.margin_sensitivity or 0))} people"
     if source == "events":
         return (
             f"{_counting(protocol)}; the software enforces that. The table's identifiers decide who is one person, and the party promises "
@@ -245,8 +247,19 @@ def _counting(protocol: Protocol) -> str:
 
 
 def _scale(protocol: Protocol, law: Law) -> str:
-    """The scale of a noise: in votes, or in integer units."""
-    return f"{law.scale / VOTE:.3g} votes" if protocol.votes else f"{law.scale:g}"
+    """The scale of a noise, rounded down: in votes, or in integer units."""
+    if not protocol.votes:
+        return f"{float(Context(6, ROUND_FLOOR).create_decimal_from_float(law.scale)):g}"
+    return f"{float(Context(3, ROUND_FLOOR).create_decimal_from_float(law.scale / VOTE)):g} votes"
+
+
+def _noise_of_scalars(protocol: Protocol) -> str:
+    """The noise of these numbers; that of the number of people is both noises, as it is a sum."""
+    if protocol.total_law is None or protocol.spread_law is None:
+        return ""
+    first, others = (_scale(protocol, law) for law in (protocol.total_law, protocol.spread_law))
+    each = "each of the last two has" if protocol.releases_norm else "the second has"
+    return f"{each} noise of scale {others}, and the first less the second has noise of scale {first}"
 
 
 def _scalars(protocol: Protocol) -> tuple[str, str]:
@@ -388,13 +401,13 @@ def _margins(protocol: Protocol, margins: Margins, law: Law) -> str:
     names = margins.names if of_record else margins.names[:-1]  # the last is (other)
     others = "" if of_record else "; and how many have any other item"
     unit, share = _unit(protocol), protocol.margins_epsilon
-    votes = _votes((protocol.margin_sensitivity or 0) // (1 if protocol.relation == "add_remove" else 2))
+    votes = _votes(Fraction(protocol.margin_sensitivity or 0, 1 if protocol.relation == "add_remove" else 2))
     having = f"with {names[0]}" if of_record else f"with an item in {names[0]}"
     twice = "" if protocol.relation == "add_remove" else " Replacing them can change twice as much."
     return (
         f"Margins are numbers of people. For each row: how many of its people have an item in each of these public item "
         f"groups: {_shortened(names)}{others}. Every number has secret noise of its own. The number of people "
-        f"{having} is right to about ±{_margin_of_error(law):,.0f}, 19 times out of 20. So is each other number, in small rows as in large ones. "
+        f"{having} is right to about ±{_margin_of_error(law):,.0f}, 19 times out of 20, apart from what is missing. So is each other number, in small rows as in large ones. "
         f"Somebody with more than {_item_groups(protocol)} counts less than 1 in each, and one more number says how much of each row is missing for that reason. "
         "People are another quantity than votes, so margins and sketches can point in different directions. "
         "Anybody can learn how common an item group is in a row, as exactly as that; this is what margins are for. "
@@ -404,9 +417,9 @@ def _margins(protocol: Protocol, margins: Margins, law: Law) -> str:
     )
 
 
-def _votes(units: int) -> str:
+def _votes(units: Fraction) -> str:
     """So many grid units as votes, rounded up."""
-    return f"{math.ceil(Fraction(100 * units, VOTE)) / 100:g}"
+    return f"{Decimal(math.ceil(100 * units / VOTE)) / 100:f}"
 
 
 def _item_groups(protocol: Protocol) -> str:
@@ -434,13 +447,23 @@ def _shortened(names: Sequence[str]) -> str:
 
 
 def _mechanism(protocol: Protocol) -> str:
-    site, rule = "to every integer", "the Laplace mechanism: at least sensitivity/ε, in exact fractions"
+    site, rule = (
+        "to every integer of the sketches",
+        "the Laplace mechanism: at least sensitivity/ε, in exact fractions",
+    )
     if protocol.noise_site == "input":
         site = "to every integer that goes into the last step of the projection"
     if protocol.noise == "gaussian":
         rule = "the analytic Gaussian mechanism (Balle & Wang 2018), with a proved bound on δ"
+    others = ""
+    if protocol.spread_law is not None:
+        others = f" Of the other numbers of each row, {_noise_of_scalars(protocol)}."
+    elif protocol.total_law is not None:
+        others = f" The total of each row has noise of scale {_scale(protocol, protocol.total_law)}."
+    if protocol.margin_law is not None:
+        others += f" Each margin has noise of scale {_scale(protocol, protocol.margin_law)}."
     return (
-        f"{_LAWS[protocol.noise]} of scale {_scale(protocol, protocol.law)} is added {site}. The noise is drawn exactly, from a "
+        f"{_LAWS[protocol.noise]} of scale {_scale(protocol, protocol.law)} is added {site}.{others} The noise is drawn exactly, from a "
         "cipher with a fresh key of the operating system; no seed can repeat it. Its scale was computed from the public settings "
         f"alone, by {rule}. Rounding always goes toward more noise."
     )

@@ -21,7 +21,7 @@ from armslength.sketches.card import release_card
 from armslength.sketches.misfits import all_differing_settings
 from armslength.sketches.plausibility import implausible, tested_rows
 from armslength.sketches.sketch_file import DEFAULT_LIMIT, read_file
-from armslength.sketches.sketch_format import FileHeader, margin_width
+from armslength.sketches.sketch_format import FileHeader, margin_width, spread_width_of
 from armslength.sketches.sketches import Sketches
 from armslength.spelling import nfc
 from armslength.transforms.transform import Transform, largest_column_norms
@@ -112,6 +112,7 @@ def verify(
         check_matrix(sketches.protocols[0]),  # all of a file have one transform
         *map(check_calibration, sketches.protocols),
         _check_card(header, sketches),
+        *_check_scalars(sketches),
         *_check_margins(sketches),
         _check_noise(sketches),
         _check_agreement(sketches, protocol),
@@ -132,6 +133,16 @@ def _check_card(header: FileHeader, sketches: Sketches) -> Check:
     same = card == release_card(header.releases, in_clear=in_clear)
     words = "every fact and the text match the protocols" if same else "its text does not match its protocols"
     return Check("card", HOLDS if same else FAILS, words)
+
+
+def _check_scalars(sketches: Sketches) -> tuple[Check, ...]:
+    """Whether there are the totals, and the spread of votes, that all protocols release; nothing where they release none, or different ones."""
+    if any(sketches.in_clear) or not all(protocol.total_share for protocol in sketches.protocols):
+        return ()
+    if sketches.totals is None or (spread_width_of(sketches.protocols) and sketches.spread is None):
+        words = "the protocol releases numbers beside each sketch, and the file has not all of them: it is not the file that was released"
+        return (Check("totals", FAILS, words),)
+    return (Check("totals", HOLDS, "the numbers beside each sketch are there"),)
 
 
 def _check_margins(sketches: Sketches) -> tuple[Check, ...]:

@@ -267,3 +267,26 @@ def test_the_largest_factor_is_rounded_up(epsilon):
     (factor,) = re.findall(rf"more than {NUMBER} times", text)
     with mpmath.workdps(30):
         assert mpmath.exp(epsilon) <= float(factor.replace(",", "")) <= 1.011 * mpmath.exp(epsilon)
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+def test_noise_is_rounded_down_and_what_moves_is_rounded_up(relation):
+    groups = {f"item {number}": f"group {number}" for number in range(300)}
+    protocol = al.Protocol(
+        al.SparseJL(sketch_dim=64, seed="v"),
+        epsilon="0.7",
+        contribution="vote",
+        relation=relation,
+        total_share="0.1",
+        margins=groups,
+        margin_share="0.3",
+        margin_contribution=290,
+    )
+    words, vote = guarantee_in_words(protocol, "events"), 2**20
+    moved = float(re.search(r"all margins together by at most ([\d.]+) people", words)[1])
+    assert protocol.margin_sensitivity / vote <= moved < protocol.margin_sensitivity / vote + 0.011
+    laws = protocol.law, protocol.spread_law, protocol.total_law, protocol.margin_law
+    scales = [float(text) for text in re.findall(r"scale ([\d.]+) votes", words)]
+    assert len(scales) == len(laws)
+    for stated, law in zip(scales, laws, strict=True):
+        assert 0.99 * law.scale / vote < stated <= law.scale / vote

@@ -40,9 +40,22 @@ def test_a_true_file_holds(path):
     verification = al.verify(path, protocol=PROTOCOL, ledger=path.with_name("ledger.sqlite"))
     assert verification.holds
     assert states(verification) == dict.fromkeys(
-        ("file", "matrix", "calibration", "card", "noise", "agreement", "ledger"), "holds"
+        ("file", "matrix", "calibration", "card", "totals", "noise", "agreement", "ledger"), "holds"
     )
     assert "line 1, to visits" in verification.checks[-1].words
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_a_file_that_lost_its_people_or_their_spread_is_noticed(tmp_path, kept):
+    table = pa.table({"who": ["a", "b"], "what": ["x", "y"]})
+    protocol = al.Protocol(
+        al.SparseJL(sketch_dim=16, seed="v"), epsilon=1, contribution="vote", total_share="0.1", unit="u"
+    )
+    rows = protocol.release_table(table, person="who", item="what", label="n", ledger=al.NO_LEDGER)
+    beside = (rows.totals, rows.margins, rows.spread)
+    for numbers, state in ((beside, "holds"), (beside[:kept], "fails")):
+        al.Sketches(rows.values, rows.labels, rows.noises, rows.protocols, *numbers).save(tmp_path / state)
+        assert states(al.verify(tmp_path / state))["totals"] == state
 
 
 def test_what_was_not_given_is_not_checked(path):
