@@ -148,6 +148,7 @@ class Protocol(Result):
         self.contribution = VOTES if self.votes else _checked_count("contribution", contribution)
         if self.votes:
             _check_votes(transform, noise, resolution, value_range)
+            _check_whole_votes(on_grid, changed_entries)
             noise, resolution = "laplace", float(Fraction(1, VOTE))
         elif self.contribution is not None:
             if noise == "gaussian":
@@ -457,11 +458,9 @@ class Protocol(Result):
 
 
 def check_settings_for_tables(protocol: Protocol) -> None:
-    """Refuses settings of a protocol that no event table can be released with."""
+    """Refuses a value range, which no event table can be released with."""
     if protocol.value_range is not None:
         raise ParameterError("value_range must be None for event tables: a contribution bounds them")
-    if protocol.noise_site != "output":
-        raise ParameterError(f"noise_site must be 'output' for event tables, got {protocol.noise_site!r}")
 
 
 def _checked_count(name: str, value: Any) -> int | None:
@@ -480,6 +479,14 @@ def _check_votes(transform: Transform, noise: str, resolution: Any, value_range:
         raise ParameterError("value_range must be None for votes, got a range: a vote bounds them")
     if resolution not in (1, "1", float(Fraction(1, VOTE))):  # the command line has text
         raise ParameterError("resolution must be left out for votes, which have their own, got one")
+
+
+def _check_whole_votes(on_grid: bool | None, changed_entries: int | None) -> None:
+    """Refuses settings of data off the grid, which votes never are."""
+    if on_grid is False or changed_entries is not None:
+        raise ParameterError(
+            "on_grid and changed_entries must be left out for votes, which are whole grid units"
+        )
 
 
 def _checked_sample(value: Any, *, votes: bool) -> Fraction:

@@ -198,6 +198,8 @@ def test_a_missing_file_is_a_clear_line(tmp_path):
         ({"contribution": "vote", "noise": "gaussian", "delta": 1e-6}, "'laplace' for votes"),
         ({"contribution": 2, "noise": "gaussian", "delta": 1e-6}, "'laplace' for event tables"),
         ({"contribution": "vote", "resolution": 0.5}, "resolution"),
+        ({"contribution": "vote", "on_grid": False}, "on_grid"),
+        ({"contribution": "vote", "changed_entries": 9}, "changed_entries"),
         ({"contribution": "vote", "value_range": (0, 1)}, "value_range"),
         ({"contribution": "vote", "transform": FAST}, "SparseJL or Identity"),
         ({"contribution": "vote", "spread_sample": 0}, "spread_sample"),
