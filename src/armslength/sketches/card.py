@@ -217,9 +217,6 @@ def _unit(protocol: Protocol) -> str:
 
 def _radius(protocol: Protocol, source: str) -> str:
     moves = f"{_change(protocol)} moves the data by at most {decimal_text(protocol.radius)} in l1 norm over all rows"
-    if protocol.spread_law is not None:
-        moved = _votes(Fraction(2 * VOTE + 1, 2) * (1 if protocol.relation == "add_remove" else 2))
-        moves += f", the number of people less how concentrated votes are, and half of each further number, by at most {moved} votes in all"
     if protocol.margins is not None:
         moves += f", and all margins together by at most {_votes(Fraction(protocol.margin_sensitivity or 0))} people"
     if source == "events":
@@ -457,7 +454,12 @@ def _mechanism(protocol: Protocol) -> str:
         rule = "the analytic Gaussian mechanism (Balle & Wang 2018), with a proved bound on δ"
     others = ""
     if protocol.spread_law is not None:
-        others = f" Of the other numbers of each row, {_noise_of_scalars(protocol)}."
+        moved = _votes(Fraction(2 * VOTE + 1, 2) * (1 if protocol.relation == "add_remove" else 2))
+        halves = "half of each of the last two" if protocol.releases_norm else "half of the second"
+        others = (
+            f" Of the other numbers of each row, {_noise_of_scalars(protocol)}. The noise covers that {_change(protocol)} moves the first less "
+            f"the second, and {halves}, by at most {moved} votes together."
+        )
     elif protocol.total_law is not None:
         others = f" The total of each row has noise of scale {_scale(protocol, protocol.total_law)}."
     if protocol.margin_law is not None:
