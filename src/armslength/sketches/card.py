@@ -463,7 +463,7 @@ def _mechanism(protocol: Protocol) -> str:
     elif protocol.total_law is not None:
         others = f" The total of each row has noise of scale {_scale(protocol, protocol.total_law)}."
     if protocol.margin_law is not None:
-        others += f" Each margin has noise of scale {_scale(protocol, protocol.margin_law)}."
+        others += f" Each margin has noise of scale {_scale(protocol, protocol.margin_law).replace('votes', 'people')}."
     return (
         f"{_LAWS[protocol.noise]} of scale {_scale(protocol, protocol.law)} is added {site}.{others} The noise is drawn exactly, from a "
         "cipher with a fresh key of the operating system; no seed can repeat it. Its scale was computed from the public settings "
