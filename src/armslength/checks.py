@@ -25,7 +25,7 @@ def integer(name: str, value: Any, *, at_least: int, at_most: int) -> int:
         number = None
     if number is None or not at_least <= number <= at_most:
         rule = f"{name} must be an integer from {at_least} to {at_most}"
-        raise ParameterError(f"{rule}, got {short_repr(value if number is None else number)}")
+        raise ParameterError(f"{rule}, got {short_repr(value if number is None else number)}", name)
     return number
 
 
@@ -34,7 +34,7 @@ def number(name: str, value: Any, *, above: float, at_most: float) -> float:
     plain = plain_number(value)
     if plain is None or not above < plain <= at_most:
         rule = f"{name} must be a number above {above:g} and at most {at_most:g}"
-        raise ParameterError(f"{rule}, got {short_repr(value)}")
+        raise ParameterError(f"{rule}, got {short_repr(value)}", name)
     return float(plain)
 
 
@@ -42,7 +42,7 @@ def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """The value, if it is one of the choices."""
     if not isinstance(value, str) or value not in choices:
         quoted = ", ".join(repr(choice) for choice in choices)
-        raise ParameterError(f"{name} must be one of {quoted}, got {short_repr(value)}")
+        raise ParameterError(f"{name} must be one of {quoted}, got {short_repr(value)}", name)
     return str(value)
 
 
@@ -50,9 +50,11 @@ def one_line(name: str, value: Any) -> str:
     """The value, if it is one line of text."""
     if not isinstance(value, str) or len(value) > _LONGEST_LINE or not value.isprintable():
         rule = f"{name} must be one line of at most {_LONGEST_LINE} characters"
-        raise ParameterError(f"{rule}, got {short_repr(value)}")
+        raise ParameterError(f"{rule}, got {short_repr(value)}", name)
     if has_too_many_marks(value):
-        raise ParameterError(f"{name} must have at most {MOST_MARKS} combining marks in a row, got more")
+        raise ParameterError(
+            f"{name} must have at most {MOST_MARKS} combining marks in a row, got more", name
+        )
     return value
 
 

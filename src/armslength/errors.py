@@ -1,4 +1,6 @@
-"""Every error that armslength raises on purpose. A message is one line: what must hold, what came, what to do."""
+"""Every error that armslength raises on purpose. A message is one line: what happened, and what to do."""
+
+from collections.abc import Mapping
 
 
 def unsupported(what: str, found: int, supported: int) -> str:
@@ -32,11 +34,33 @@ class ArmslengthError(Exception):
 
     It has no context: what another package raised before it may quote the data, and tools that collect errors send contexts along even where
     a traceback does not show them.
+
+    Args:
+        message: What happened, and what to do, in words of the library.
+        arguments: The names of the arguments that the message speaks of, as they stand in it.
     """
 
-    def __init__(self, *arguments: object) -> None:
-        super().__init__(*arguments)
+    def __init__(self, message: object = "", *arguments: str) -> None:
+        super().__init__(message, *arguments)
         self.__suppress_context__ = True  # for whatever does not ask the property below
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The names of the arguments that the message speaks of."""
+        return self.args[1:]
+
+    def message(self, names: Mapping[str, str]) -> str:
+        """The message with other names in place of arguments: `--repeat` for `repeat=True`, for example."""
+        text = str(self)
+        for argument in self.arguments:
+            if argument in names:
+                form = next(
+                    form
+                    for form in (f"{argument}=True", f"{argument}=", argument)
+                    if form in text or form == argument
+                )
+                text = text.replace(form, names[argument] + (" " if form.endswith("=") else ""), 1)
+        return text
 
     @property
     def __context__(self) -> None:
@@ -49,7 +73,19 @@ class ArmslengthError(Exception):
 
     def __str__(self) -> str:
         """The message; what could break the line, in the name of a file for example, is escaped."""
-        return printable(super().__str__())
+        return printable(str(self.args[0]))
+
+
+class MissingFileError(ArmslengthError, FileNotFoundError):
+    """There is no such file or folder."""
+
+
+class UnknownNameError(ArmslengthError, KeyError):
+    """No row, item or column has this name."""
+
+
+class MissingPackageError(ArmslengthError, ImportError):
+    """An optional package is not installed; the message says which extra has it."""
 
 
 class ParameterError(ArmslengthError, ValueError):

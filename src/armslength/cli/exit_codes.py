@@ -5,7 +5,6 @@ An internal error shows its type and its place, never its message: that may quot
 
 import errno
 import io
-import re
 import signal
 import sys
 import threading
@@ -102,24 +101,6 @@ def _options_of(command: click.Command) -> dict[str, str]:
     return {str(option.name): max(option.opts, key=len) for option in options}
 
 
-def with_options(message: str, options: dict[str, str]) -> str:
-    """A message of the library with options in place of its arguments: --repeat for repeat=True. Quoted text and names of files stay.
-
-    An argument is recognized at the beginning of a message, by a value, or by an underscore in its name.
-    """
-
-    def replaced(match: re.Match[str]) -> str:
-        name, value = match["name"], match["value"]
-        if name is None or not (value or "_" in name or match["begin"] is not None):
-            return match[0]
-        return options[name] + (" " if value == "=" else "")
-
-    names = "|".join(map(re.escape, options))
-    quoted, file = r"\B'[^']*'", r"[^\s']*(?:[/\\]|\.[^\W\d])[^\s']*"
-    argument = rf"(?P<begin>^)?\b(?P<name>{names})\b(?P<value>=True\b|=)?"
-    return re.sub(f"{quoted}|{file}|{argument}", replaced, message)
-
-
 class CleanErrors(click.Group):
     """A group of commands whose errors, and interruptions, are one line; anything else is a bug, and shows where it happened (exit code 1)."""
 
@@ -132,7 +113,7 @@ class CleanErrors(click.Group):
             except ArmslengthError as error:
                 command = self.get_command(ctx, ctx.invoked_subcommand or "")
                 options = {"create": "--new-ledger", **(_options_of(command) if command else {})}
-                click.echo(f"armslength: {with_options(str(error), options)}", err=True)
+                click.echo(f"armslength: {error.message(options)}", err=True)
                 ctx.exit(exit_code(error))
             except KeyboardInterrupt as interruption:
                 click.echo(f"armslength: {str(interruption) or 'interrupted'}", err=True)
