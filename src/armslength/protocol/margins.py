@@ -175,7 +175,7 @@ def checked_margin_bounds(
     if bound is None:
         raise ParameterError(
             "margin_contribution must say how many item groups of one person count in full, got None; "
-            "take one and a half times as many as a person typically has"
+            "take a third more than a person typically has items"
         )
     return share, integer("margin_contribution", bound, at_least=1, at_most=_MOST_NAMES)
 
