@@ -101,7 +101,7 @@ def test_all_differ():
     check(found)
     assert found.groups() == ()
     assert "all differ from each other" in str(found)
-    assert "In no group: a0, a1, a2" in str(found)
+    assert "In no group" not in str(found)
 
 
 def test_votes_beyond_chance():
