@@ -433,7 +433,7 @@ def _hidden(answer: Explanation) -> str:
     a, b = answer.labels
     return (
         f"too few people to say: noise could hide differences of up to {100 * answer.largest:.0f} points between {a} and {b}; "
-        "add them up with similar parties (--with), or plan a larger share of ε for margins (margin_share)"
+        "add up similar parties, or plan a larger share of ε for margins (margin_share)"
     )
 
 
