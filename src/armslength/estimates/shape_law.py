@@ -145,11 +145,6 @@ class ShapeRows:
             top=self.top * size,
         )
 
-    def nothing(self) -> "ShapeRows":
-        """A row of zeros without noise, from which the distance of a row is its norm."""
-        values, zero = np.zeros((1, self.values.shape[1])), np.zeros(1)
-        return ShapeRows.of(values, np.ones(1), (zero, zero, zero), zero, zero)
-
 
 @dataclass(frozen=True)
 class ShapeLaw:
