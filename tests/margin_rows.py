@@ -84,7 +84,8 @@ def of_people(
 
     Without the undercount, a release would say that nothing is missing.
     """
-    bound, groups = used.margin_contribution, len(used.margins.names)
+    assert used.margins is not None
+    bound, groups = used.margin_contribution or 0, len(used.margins.names)
     has = [np.pad(people, ((0, 0), (0, groups - people.shape[1]))).astype(np.int64) for people in parties]
     of_each = [people.sum(axis=1) for people in has]
     weights = [np.where(each > bound, bound * VOTE // np.maximum(each, 1), VOTE) for each in of_each]
