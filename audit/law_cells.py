@@ -15,6 +15,7 @@ from drawn_votes import Counted, Floats, Pairs, drawn_pairs, released, vote_prot
 from populations import Population
 
 TAILS = (0.05, 0.01, 0.05 / 276)
+END_TAILS = (0.025, 0.005, 0.025 / 66)  # of a similarity's upper end, for the same profile
 CLAIMED = (1.3, 1.5, 2.5)  # times each of these, at most
 PARTIES, REPEATS = 256, 4  # of each side, for each public seed; each party is in so many pairs
 IN_SAMPLE = 50_000  # people of a party whose votes tell how far chance reaches, as a plan has it
@@ -41,6 +42,7 @@ SETTINGS = (
     Setting(150, 150, 256, "3"),
     Setting(300, 5000, 256, "1"),
     Setting(400, 5000, 256, "3"),
+    Setting(255, 17_000, 256, "1"),
 )
 MARGIN_SHARES = ("0", "0.3")
 
@@ -109,7 +111,7 @@ class Found:
         setting: People, size, ε.
         margin_share: The share of ε for margins.
         pairs: How many.
-        multiples: False alarms as multiples of each of `TAILS`.
+        multiples: False alarms as multiples of each of `TAILS`, and upper ends of the similarity below 1 of each of `END_TAILS`.
         errors: The standard errors of these, from sums over each public seed.
         deviation: The law's standard deviation at equal profiles, over the true one.
     """
@@ -136,12 +138,14 @@ def measured(
     alarms, laws, squares = [], [], []
     for _ in range(seeds):
         pairs = _pairs_of(population(name), setting, margin_share, rng, parties, REPEATS)
-        alarms.append([np.count_nonzero(pairs.is_told_apart(tail)) for tail in TAILS])
+        found = [pairs.is_told_apart(tail) for tail in TAILS]
+        found += [pairs.similarity(Level(tail, METHODS[0]))[1] < 1 for tail in END_TAILS]
+        alarms.append([np.count_nonzero(each) for each in found])
         is_said = pairs.has_people
         laws.append(pairs.law.moments(np.zeros_like(pairs.law.value))[0][is_said, 0])
         squares.append(pairs.law.value[is_said, 0])
     count = parties * REPEATS
-    expected = count * np.array(TAILS)
+    expected = count * np.array(TAILS + END_TAILS)
     each = np.array(alarms) / expected
     # of what is hardly ever seen, the error is at least that of one event
     least = np.sqrt(np.maximum(each.mean(axis=0), 1 / (seeds * expected)) / (seeds * expected))
@@ -196,7 +200,7 @@ class Covered:
         setting: People, size, ε.
         pairs: How many.
         distance: The shares of pairs whose interval of the squared distance is above the truth, and below.
-        similarity: The same of the cosine.
+        similarity: The same of the cosine; nothing where it was not measured.
         errors: The largest standard error of these, from sums over each public seed.
         truth: The true cosine.
         ratio: The law's standard deviation at the true distance over that of the estimates.
@@ -206,7 +210,7 @@ class Covered:
     setting: Setting
     pairs: int
     distance: tuple[float, float]
-    similarity: tuple[float, float]
+    similarity: tuple[float, ...]
     errors: float
     truth: float
     ratio: float
@@ -321,4 +325,4 @@ def people_counted(
     lower, upper = rates.mean(axis=0).tolist()
     ratio = float(np.sqrt(np.concatenate(variances).mean()) / np.concatenate(errors).std())
     error = _error(rates, parties)
-    return Covered(name, setting, seeds * parties, (lower, upper), (0.0, 0.0), error, 1.0, ratio)
+    return Covered(name, setting, seeds * parties, (lower, upper), (), error, 1.0, ratio)

@@ -1,6 +1,6 @@
 """What is found of the hospital survey: 12 parties of 254 to 34,342 stays, released again and again as the plan recommends."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
@@ -29,6 +29,7 @@ LEVEL, FACTOR = 0.95, 1.5
 LARGE = 1000  # stays of a party whose pairs are asked for reasons
 ODD_SHARE = 0.6  # of all people, in one odd party
 MOST_PAIRS, LEAST_FOUND, LEAST_CALLED = 0.08, 230, 0.9
+MANY = 200  # releases; fewer, as in a quick audit, are allowed the error of their means
 HARDLY_LESS = 0.15  # often, where there is an odd party
 MIDWEST = "Midwest for-profit"
 
@@ -219,14 +220,16 @@ def called(rows: al.Sketches) -> set[str]:
 
 
 def groups_hold(rows: al.Sketches) -> bool:
-    """Whether no group has two parties that are found to differ."""
+    """Whether no group has two parties that `al.compare` finds to differ."""
     tree = al.cluster(rows, level=LEVEL, by="shape", beyond_chance=True)
-    differ = al.shape_distances(rows[list(tree.labels)], beyond_chance=True).resolved(
-        LEVEL, simultaneous=True
+    group = {name: number for number, names in enumerate(tree.groups()) for name in names}
+    pairs = al.compare(
+        rows[list(tree.labels)], by="shape", beyond_chance=True, level=LEVEL, simultaneous=True
+    ).read_all()
+    left, right, differ = (pairs[name].to_pylist() for name in ("left", "right", "resolved"))
+    return not any(
+        found and group.get(a, a) == group.get(b, b) for a, b, found in zip(left, right, differ, strict=True)
     )
-    number = {name: place for place, name in enumerate(tree.labels)}
-    members = [[number[name] for name in group] for group in tree.groups()]
-    return not any(np.triu(differ[np.ix_(rows, rows)], 1).any() for rows in members)
 
 
 def shuffled(rng: np.random.Generator) -> NDArray[np.int64]:
@@ -252,7 +255,7 @@ def with_odd_party(protocol: al.Protocol, sums: Sums) -> Sums:
 
 def audit(quick: bool) -> Section:
     """Releases of the survey over public seeds and noise."""
-    seeds, each, samples = (1, 4, 2) if quick else (10, 20, 40)
+    seeds, few = (2, 1) if quick else (100, 20)
     rng = np.random.default_rng()
     data = survey()
     about: dict[str, list[Reasons]] = {
@@ -264,19 +267,16 @@ def audit(quick: bool) -> Section:
     for number in range(seeds):
         protocol = planned(f"survey {rng.integers(2**62)}")
         sums = counted(protocol)
-        for rows in releases(protocol, sums, each):
-            about["populations"].append(reasons(rows, data.prevalence, beyond_chance=True))
-            about["people counted"].append(reasons(rows, data.prevalence, beyond_chance=False))
-            outliers.append(called(rows))
-            holds.append(groups_hold(rows))
-        for _ in range(samples // seeds):
-            for rows in releases(protocol, resampled(sums, protocol, rng), 1):
-                about["populations, as drawn again"].append(
-                    reasons(rows, data.prevalence, beyond_chance=True)
-                )
-        odd += [called(rows) for rows in releases(protocol, with_odd_party(protocol, sums), each)]
-        for _ in range(2 if number < 5 else 0):
-            equal += [called(rows) for rows in releases(protocol, counted(protocol, shuffled(rng)), each)]
+        first, second = releases(protocol, sums, 2)
+        (drawn,) = releases(protocol, resampled(sums, protocol, rng), 1)
+        about["populations"].append(reasons(first, data.prevalence, beyond_chance=True))
+        about["people counted"].append(reasons(first, data.prevalence, beyond_chance=False))
+        about["populations, as drawn again"].append(reasons(drawn, data.prevalence, beyond_chance=True))
+        holds.append(groups_hold(first))
+        outliers += [called(first), called(second)]
+        if number < few:
+            odd += [called(rows) for rows in releases(protocol, with_odd_party(protocol, sums), 10)]
+            equal += [called(rows) for rows in releases(protocol, counted(protocol, shuffled(rng)), 10)]
     return _section(protocol, about, outliers, equal, odd, holds)
 
 
@@ -303,16 +303,20 @@ def _section(
         for question, found in about.items()
     ]
     largest = data.parties[int(data.people.argmax())]
+    is_few = len(outliers) < MANY
     often = {name: np.mean([name in names for names in outliers]) for name in data.parties}
     false = [name for names in outliers for name in names if ratios[name] <= FACTOR]
     doubt = LIMIT * error_of_share(LEAST_CALLED, len(outliers))
-    is_often = bool(often[MIDWEST] >= LEAST_CALLED - doubt)
     unhidden = np.mean([MIDWEST in names for names in odd])
     odd_called = np.mean([largest in names for names in odd])
     of_populations, of_people = about["populations"], about["people counted"]
-    worst = max(np.mean([one.missed for one in found]) for found in about.values())
-    found = np.mean([one.found for one in of_populations])
-    wrong = max(np.mean([one.wrong for one in each]) for each in (of_populations, of_people))
+    missed = max(([one.missed for one in found] for found in about.values()), key=np.mean)
+    found = [one.found for one in of_populations]
+    wrong = max(([one.wrong for one in each] for each in (of_populations, of_people)), key=np.mean)
+
+    def unsure(numbers: Sequence[float]) -> float:
+        return LIMIT * float(np.std(numbers)) / len(numbers) ** 0.5 if is_few else 0.0
+
     calls = ", ".join(
         f"{name} {100 * share:.0f} % (true ratio {ratios[name]:.1f})"
         for name, share in often.items()
@@ -320,13 +324,25 @@ def _section(
     )
     checks = (
         Check(
-            "at most 8 % of pairs miss a plain difference", bool(worst <= MOST_PAIRS), f"{100 * worst:.1f} %"
+            "at most 8 % of pairs miss a plain difference",
+            bool(np.mean(missed) <= MOST_PAIRS + unsure(missed)),
+            f"{100 * np.mean(missed):.1f} %",
         ),
-        Check("at least 230 of 855 differences are found", bool(found >= LEAST_FOUND), f"{found:.0f}"),
         Check(
-            "of 855, at most 2.1 have the wrong sign", bool(wrong <= (1 - LEVEL) * 855 / 20), f"{wrong:.2f}"
+            "at least 230 of 855 differences are found",
+            bool(np.mean(found) >= LEAST_FOUND - unsure(found)),
+            f"{np.mean(found):.0f}",
         ),
-        Check(f"{MIDWEST} is called in at least 90 %", is_often, calls),
+        Check(
+            "of 855, at most 2.1 have the wrong sign",
+            bool(np.mean(wrong) <= (1 - LEVEL) * 855 / 20 + unsure(wrong)),
+            f"{np.mean(wrong):.2f}",
+        ),
+        Check(
+            f"{MIDWEST} is called in at least 90 %, with two standard errors of so many releases allowed",
+            bool(often[MIDWEST] >= LEAST_CALLED - (doubt if is_few else 2 * doubt / LIMIT)),
+            calls,
+        ),
         Check("nobody else is called falsely", not false, f"{len(false)} of {len(outliers)} releases"),
         Check(
             "of equal parties, none is called",
@@ -345,7 +361,9 @@ def _section(
         f"({protocol.transform.sketch_dim} numbers, {100 * float(protocol.margin_share):g} % of ε for 19 chapters, of which "
         f"{protocol.margin_contribution} of a person count in full). Reasons: 45 pairs of the 10 parties above 1,000 stays x 19 chapters = 855 "
         'differences in prevalence, all of a pair together at 95 %. "As drawn again": people are drawn from each party with replacement, '
-        "so that the truth about populations is known. An outlier is at least 1.5 times as far from the typical party as is usual."
+        "so that the truth about populations is known. An outlier is at least 1.5 times as far from the typical party as is usual; "
+        f"of {len(outliers)} releases, a share of 90 % has a standard error of {100 * error_of_share(LEAST_CALLED, len(outliers)):.1f} points, "
+        "and up to 1.4 times as much because two releases each have one public seed."
     )
     heads = ("about", "releases", "pairs with a miss", "misses of 855", "found of 855", "wrong signs of 855")
     return Section("What is found of a hospital survey", words, heads, tuple(rows), checks)

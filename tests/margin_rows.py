@@ -36,10 +36,12 @@ def noise(law: Any, shape: Any, rng: np.random.Generator) -> Any:
     return rng.geometric(stop, shape) - rng.geometric(stop, shape)
 
 
-def rows(used: al.Protocol, labels: Any, people: Any, counts: Any, rng: np.random.Generator) -> al.Sketches:
+def rows(
+    used: al.Protocol, labels: Any, people: Any, counts: Any, rng: np.random.Generator, exact: Any = None
+) -> al.Sketches:
     """A row for each label: so many people, so many of them with an item of each item group, and votes to match in the sketch.
 
-    Everybody has the same number of items, on average; nobody has more item groups than count in full.
+    Everybody has the same number of items, on average; nobody has more item groups than count in full, unless exact margins are given.
     """
     counts, people = np.asarray(counts), np.asarray(people)
     groups, k = counts.shape[1], used.transform.sketch_dim
@@ -53,8 +55,9 @@ def rows(used: al.Protocol, labels: Any, people: Any, counts: Any, rng: np.rando
         used.spread_law, (len(labels), 1 + used.releases_norm), rng
     )
     totals = VOTE * people - squares + noise(used.total_law, len(labels), rng) + spread[:, 0]
-    margins = np.column_stack([VOTE * counts, np.zeros(len(labels), dtype=np.int64)])
-    margins += noise(used.margin_law, margins.shape, rng)
+    if exact is None:
+        exact = np.column_stack([VOTE * counts, np.zeros(len(labels), dtype=np.int64)])
+    margins = exact + noise(used.margin_law, exact.shape, rng)
     noises = Noises.fresh(os.urandom(16 * len(labels)), used, "events")
     return al.Sketches(values, labels, noises, (used,), totals, margins, spread)
 
@@ -72,6 +75,27 @@ def sampled(
 ) -> al.Sketches:
     """Rows of people who are samples of populations with these prevalences."""
     return rows(used, labels, people, rng.binomial(np.asarray(people)[:, None], shares), rng)
+
+
+def of_people(
+    used: al.Protocol, labels: Any, parties: Any, rng: np.random.Generator, *, knows_undercount: bool = True
+) -> al.Sketches:
+    """Rows of people of whom is known which item groups they have, people x item groups: with more than G they count in part.
+
+    Without the undercount, a release would say that nothing is missing.
+    """
+    assert used.margins is not None
+    bound, groups = used.margin_contribution or 0, len(used.margins.names)
+    has = [np.pad(people, ((0, 0), (0, groups - people.shape[1]))).astype(np.int64) for people in parties]
+    of_each = [people.sum(axis=1) for people in has]
+    weights = [np.where(each > bound, bound * VOTE // np.maximum(each, 1), VOTE) for each in of_each]
+    exact = [
+        np.append(weight @ people, 4 * knows_undercount * (VOTE - weight).sum())
+        for people, weight in zip(has, weights, strict=True)
+    ]
+    return rows(
+        used, labels, list(map(len, has)), [people.sum(axis=0) for people in has], rng, np.array(exact)
+    )
 
 
 def margin_protocol(**fields: Any) -> al.Protocol:

@@ -11,7 +11,8 @@ from audit.law_nhds import MIDWEST, Reasons, _section
 from audit import law
 
 SETTING = Setting(1000, 1000, 256, "1")
-FOUND = Found("NHDS", SETTING, "0.3", 61_440, (0.9, 0.8, 1.0), (0.02, 0.05, 0.3), 1.05)
+GOOD_MULTIPLES = (0.9, 0.8, 1.0, 0.9, 0.9, 1.5)
+FOUND = Found("NHDS", SETTING, "0.3", 61_440, GOOD_MULTIPLES, (0.02, 0.05, 0.3, 0.02, 0.05, 0.3), 1.05)
 COVERED = Covered("NHDS", SETTING, 2000, (0.01, 0.02), (0.0, 0.02), 0.003, 0.8, 1.1)
 
 
@@ -23,27 +24,29 @@ def held(cells=(), different=(), counted=()):
 
 
 def test_all_hold():
-    assert held() == [True] * 5
+    assert held() == [True] * 8
 
 
-@pytest.mark.parametrize(
-    ("multiples", "claim"), [((1.5, 0.8, 1.0), 0), ((0.9, 1.8, 1.0), 1), ((0.9, 0.8, 4.2), 2)]
-)
-def test_too_many_alarms_fail(multiples, claim):
-    assert held([replace(FOUND, multiples=multiples)]) == [number != claim for number in range(5)]
-    assert all(held([replace(FOUND, multiples=multiples, errors=(1.0, 1.0, 1.0))]))  # too few pairs to tell
+@pytest.mark.parametrize(("claim", "multiple"), list(enumerate((1.5, 1.8, 4.2) * 2)))
+def test_too_many_alarms_fail(claim, multiple):
+    multiples = tuple(multiple if number == claim else good for number, good in enumerate(GOOD_MULTIPLES))
+    assert held([replace(FOUND, multiples=multiples)]) == [number != claim for number in range(8)]
+    assert all(held([replace(FOUND, multiples=multiples, errors=(1.0,) * 6)]))  # too few pairs to tell
 
 
-def test_too_many_misses_fail():
-    assert held(different=[replace(COVERED, similarity=(0.0, 0.05))]) == [True] * 3 + [False, True]
-    assert held(counted=[replace(COVERED, distance=(0.05, 0.0))]) == [True] * 4 + [False]
+@pytest.mark.parametrize("similarity", [(0.0, 0.05), (0.05, 0.0)])
+def test_too_many_misses_fail(similarity):
+    assert held(different=[replace(COVERED, similarity=similarity)]) == [True] * 6 + [False, True]
+    assert held(counted=[replace(COVERED, distance=(0.05, 0.0))]) == [True] * 7 + [False]
 
 
 def test_the_table_has_a_line_for_each_population():
-    table = law.section([FOUND, replace(FOUND, multiples=(0.5, 0.8, 1.0))], [], [COVERED], []).rows
-    assert table[0] == ("NHDS", "0.50 to 0.90", "0.80", "1.00", "1.05")
-    assert len(table) == 2
-    assert {len(row) for row in table} == {5}
+    other = replace(FOUND, multiples=(0.5, 0.8, 1.0, 0.9, 0.9, 10.0))
+    table = law.section([FOUND, other], [], [COVERED], [replace(COVERED, similarity=())]).rows
+    assert table[0] == ("NHDS", "0.50 to 0.90", "0.80", "1.00", "0.90", "0.90", "1.50 to 10.00", "1.05")
+    assert table[1][1:] == ("1.0 % missed", "2.0 % missed", "", "0.0 % missed", "2.0 % missed", "", "1.10")
+    assert len(table) == 3
+    assert {len(row) for row in table} == {8}
 
 
 SURVEY = SimpleNamespace(

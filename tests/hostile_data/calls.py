@@ -10,6 +10,9 @@ from scipy import sparse
 
 import armslength as al
 from armslength import sklearn as transformers
+from armslength.ingest.check_table import check_table
+from armslength.ingest.event_columns import EventColumns
+from armslength.ingest.event_table import TableJob, public_groups_of
 from hostile_data.canaries import BYTES, DAY, HUGE, INTEGER, NOT_WHOLE, OTHER_TEXT, REAL, TEXT
 from hostile_data.events import in_files, in_memory
 from hostile_data.matrices import WIDTH, Failing, FailingList, FailingStream, broken_text, matrices
@@ -17,10 +20,24 @@ from hostile_data.outcomes import outcome
 
 _PROJECTION = al.SparseJL(input_dim=WIDTH, sketch_dim=8, seed="public")
 _OPEN = al.SparseJL(sketch_dim=8, seed="public")
-_EVENTS = {"contribution": 4, "count": "events", "unit": "one person"}
+_EVENTS = {"contribution": 4, "unit": "one person"}
+_VOTES = {"contribution": "vote", "total_share": "0.1", "unit": "one person"}
+_MARGINS = {"margin_share": "0.2", "margin_contribution": 1}
+_ITEM_GROUPS = {"a": "A", "b": "B"}
 FIXED = al.Protocol(_PROJECTION, epsilon=1)
 STRINGS = al.Protocol(_OPEN, epsilon=1, **_EVENTS)
 NUMBERS = al.Protocol(_OPEN, epsilon=1, items="int64", **_EVENTS)
+VOTES = al.Protocol(_OPEN, epsilon=1, **_VOTES)
+MARGINS = al.Protocol(_OPEN, epsilon=1, margins=_ITEM_GROUPS, **_VOTES, **_MARGINS)
+RECORD = al.Protocol(
+    _OPEN,
+    epsilon=1,
+    record={"what": ["a"], "much": [1, 2]},
+    record_pairs=[("what", "much")],
+    margins=["what", "much"],
+    **_VOTES,
+    **_MARGINS,
+)
 MATRIX_PROTOCOLS = {
     "plain": FIXED,
     "open": STRINGS,
@@ -34,18 +51,42 @@ MATRIX_PROTOCOLS = {
     "noise on the input": al.Protocol(
         al.FastJL(input_dim=WIDTH, sketch_dim=8, seed="public"), epsilon=1, delta=1e-6, noise_site="input"
     ),
+    "votes": al.Protocol(_PROJECTION, epsilon=1, **_VOTES),
 }
-EVENT_PROTOCOLS = {
+AMOUNT_PROTOCOLS = {
     "strings": STRINGS,
     "numbers": NUMBERS,
     "by number": al.Protocol(_PROJECTION, epsilon=1, items="int64", **_EVENTS),
     "of a vocabulary": al.Protocol(_PROJECTION, epsilon=1, vocabulary=["a", "b", "c"], **_EVENTS),
     "on a coarse grid": al.Protocol(_OPEN, epsilon=1, resolution=4, **_EVENTS),
+    "with totals": al.Protocol(_OPEN, epsilon=1, total_share="0.1", **_EVENTS),
+}
+VOTE_PROTOCOLS = {
+    "votes": VOTES,
+    "votes alone": al.Protocol(_OPEN, epsilon=1, contribution="vote", unit="one person"),
+    "votes for numbers": al.Protocol(_OPEN, epsilon=1, items="int64", **_VOTES),
+    "votes by number": al.Protocol(_PROJECTION, epsilon=1, items="int64", **_VOTES),
+    "votes of a vocabulary": al.Protocol(_PROJECTION, epsilon=1, vocabulary=["a", "b", "c"], **_VOTES),
+    "votes of a histogram": al.Protocol(
+        al.Identity(input_dim=WIDTH), epsilon=1, vocabulary=["a", "b", "c"], **_VOTES
+    ),
+    "votes of a sample": al.Protocol(_OPEN, epsilon=1, spread_sample="0.5", **_VOTES),
+    "votes with margins": MARGINS,
+    "votes with margins by prefix": al.Protocol(
+        _OPEN, epsilon=1, margins={"prefix": ["a"], "group": ["A"]}, **_VOTES, **_MARGINS
+    ),
+    "votes with margins of a vocabulary": al.Protocol(
+        _PROJECTION, epsilon=1, vocabulary=["a", "b", "c"], margins=_ITEM_GROUPS, **_VOTES, **_MARGINS
+    ),
+    "records with margins": RECORD,
     **{
-        f"records by {name}": al.Protocol(_OPEN, epsilon=1, record={"what": kind}, **_EVENTS)
+        f"records by {name}": al.Protocol(_OPEN, epsilon=1, record={"what": kind, "much": kind}, **_VOTES)
         for name, kind in {"edges": [1, 2], "month": "month", "category": "category", "list": ["a"]}.items()
     },
 }
+EVENT_PROTOCOLS = {**AMOUNT_PROTOCOLS, **VOTE_PROTOCOLS}
+# These take all sources, the others what concerns their items, their records or their weights.
+_CONCERNS = {"strings": "", "votes with margins": "", "on a coarse grid": "for much|grid"}
 
 
 def of_matrices():
@@ -77,8 +118,23 @@ def of_sizes():
         "release of too many places", lambda: STRINGS.release(beyond, items=[TEXT], ledger=al.NO_LEDGER)
     )
     events = pa.table({"who": [TEXT], "what": [OTHER_TEXT], "where": ["a"], "much": [INTEGER]})
-    for memory in ("1KB", "100KB", "2MB"):
-        yield outcome(f"table in {memory}", lambda memory=memory: table(STRINGS, events, memory=memory))
+    many = pa.table(
+        {
+            "who": [TEXT, OTHER_TEXT] * 1000,
+            "what": [f"{TEXT}{number}" for number in range(2000)],
+            "where": ["a"] * 2000,
+            "much": [INTEGER] * 2000,
+        }
+    )
+    for name, protocol in {"amounts": STRINGS, "votes": MARGINS, "records": RECORD}.items():
+        for kind, source, memory in (
+            *(("one row", events, memory) for memory in ("1KB", "100KB", "2MB")),
+            ("many rows", many, "100KB"),
+        ):
+            yield outcome(
+                f"{kind} of {name} in {memory}",
+                lambda p=protocol, s=source, m=memory: table(p, s, memory=m),
+            )
 
 
 def _items():
@@ -146,6 +202,13 @@ _AMOUNTS = (*_AMOUNTS, np.ma.masked_equal([INTEGER], INTEGER), INTEGER)
 
 def of_streams():
     """Updates of streams, and items that name columns."""
+    # votes have no streams, and no rows
+    for items in _items():
+        shown = f"votes: {type(items).__name__}"
+        yield outcome(
+            f"items of {shown}",
+            lambda items=items: VOTES.release([[INTEGER]], items=items, ledger=al.NO_LEDGER),
+        )
     for name, protocol in {"strings": STRINGS, "numbers": NUMBERS, "fixed": FIXED}.items():
         stream = protocol.stream(label="north", ledger=al.NO_LEDGER)
         for items in _items():
@@ -171,11 +234,11 @@ def of_tables(folder):
     """Event tables, in memory and in files."""
     sources = [*in_memory(), *in_files(folder)]
     for name, protocol in EVENT_PROTOCOLS.items():
-        # the first takes all of them, the others what concerns their items, or their weights
-        concerns = {"strings": "", "on a coarse grid": "for much|grid"}.get(name, "for what$")
+        concerns = _CONCERNS.get(name, "for (what|much)$" if protocol.record else "for what$")
         for kind, source in sources:
             if re.search(concerns, kind):
                 yield outcome(f"table of {name}: {kind}", lambda p=protocol, s=source: table(p, s))
+                yield outcome(f"check of {name}: {kind}", lambda p=protocol, s=source: check(p, s))
 
 
 def table(protocol, source, **known):
@@ -185,8 +248,26 @@ def table(protocol, source, **known):
         "item": None if protocol.record else "what",
         "group": "where",
         "public_groups": ["a"],
-        "weight": "much",
+        "weight": None if protocol.votes else "much",
         "threads": 1,
     }
-    words = ["a", "b", "c"] if protocol.vocabulary else None
-    return protocol.release_table(source, ledger=al.NO_LEDGER, vocabulary=words, **columns, **known)
+    return protocol.release_table(source, ledger=al.NO_LEDGER, **_lists(protocol), **columns, **known)
+
+
+def check(protocol, source):
+    """A check of such a table. What it finds is for the data holder, and may name groups; its errors and warnings may name nothing."""
+    columns = EventColumns(
+        "who", None if protocol.record else "what", "where", None if protocol.votes else "much"
+    )
+    groups = public_groups_of("where", ["a"], None)
+    job = TableJob.of(source, protocol, columns, groups, threads=1, **_lists(protocol))
+    return check_table(job, 10, 0.05)
+
+
+def _lists(protocol):
+    """The public lists that a release under this protocol needs again."""
+    has_table = protocol.margins is not None and protocol.margins.rule == "table"
+    return {
+        "vocabulary": ["a", "b", "c"] if protocol.vocabulary else None,
+        "margins": _ITEM_GROUPS if has_table else None,
+    }

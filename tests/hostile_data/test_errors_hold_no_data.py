@@ -13,7 +13,19 @@ import pytest
 
 import armslength as al
 from armslength.sklearn import SparseJLTransformer
-from hostile_data.calls import FIXED, STRINGS, of_matrices, of_sizes, of_streams, of_tables, table
+from hostile_data.calls import (
+    EVENT_PROTOCOLS,
+    FIXED,
+    MARGINS,
+    RECORD,
+    STRINGS,
+    check,
+    of_matrices,
+    of_sizes,
+    of_streams,
+    of_tables,
+    table,
+)
 from hostile_data.canaries import BYTES, DAY, HUGE, INTEGER, NOT_WHOLE, REAL, TEXT, traces
 from hostile_data.outcomes import outcome
 
@@ -34,6 +46,14 @@ def test_every_refusal_is_an_error_of_ours(outcomes):
     # scikit-learn's own words, which its checks ask for
     assert {name for name in others if "transformer: " not in name} == set()
     assert all(error.startswith(("ValueError(", "TypeError(")) for error in others.values())
+
+
+@pytest.mark.parametrize("call", ["table", "check"])
+@pytest.mark.parametrize("name", EVENT_PROTOCOLS)
+def test_every_kind_of_table_is_also_read(name, call, outcomes):
+    of_kind = [each for each in outcomes if each.name.startswith(f"{call} of {name}: ")]
+    assert any(each.error is None for each in of_kind)
+    assert any(each.error is not None for each in of_kind)
 
 
 _STRUCTS = pa.table({name: [{TEXT: INTEGER}] for name in ("who", "what", "where", "much")})
@@ -66,7 +86,11 @@ def test_the_search_finds_a_canary(spelled):
             lambda: al.InputError(f"got {REAL}"),
             lambda: FIXED.release([[REAL] * 3], ledger=al.NO_LEDGER),
         ),
-        ("ingest.batches.type_name", str, lambda: table(STRINGS, _STRUCTS)),
+        *(
+            ("ingest.batches.type_name", str, lambda c=call, p=protocol: c(p, _STRUCTS))
+            for call in (table, check)
+            for protocol in (STRINGS, MARGINS, RECORD)
+        ),
         ("ingest.relations._letters", lambda _: "", lambda: table(STRINGS, pa.table({TEXT: ["a"]}))),
         ("sklearn._HARMLESS", "", lambda: SparseJLTransformer(2).fit([[TEXT]])),
     ],

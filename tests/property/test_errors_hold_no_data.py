@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import armslength as al
 from armslength import sklearn as transformers
-from hostile_data.calls import FIXED, NUMBERS, STRINGS, table
+from hostile_data.calls import FIXED, MARGINS, NUMBERS, RECORD, STRINGS, VOTES, check, table
 from hostile_data.canaries import BYTES, DAY, HUGE, INTEGER, NOT_WHOLE, OTHER_TEXT, REAL, TEXT, traces
 from hostile_data.outcomes import outcome
 
@@ -62,6 +62,7 @@ def test_tables_of_numbers(columns):
         if made is not None:
             shows_nothing(lambda made=made: FIXED.release(made, ledger=al.NO_LEDGER))
             shows_nothing(lambda made=made: STRINGS.release(made, ledger=al.NO_LEDGER))
+            shows_nothing(lambda made=made: VOTES.release(made, ledger=al.NO_LEDGER))
 
 
 @settings(max_examples=100)
@@ -82,4 +83,6 @@ def test_updates(items, amounts):
 def test_events(made, columns):
     source = made(columns)
     if source is not None:
-        shows_nothing(lambda: table(STRINGS, source))
+        for protocol in (STRINGS, MARGINS, RECORD):
+            shows_nothing(lambda protocol=protocol: table(protocol, source))
+            shows_nothing(lambda protocol=protocol: check(protocol, source))

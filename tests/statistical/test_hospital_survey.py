@@ -1,7 +1,10 @@
 """The hospital survey, released a few times as a plan recommends: what is found of it, and what is not.
 
-`python -m audit law_nhds` has more releases, equal parties and an odd one. A release misses something in 4 ± 7 percent of its pairs, so
-that a mean of six above 25 percent is rarer than one in a million; 95 percent for each difference alone would miss in most pairs.
+`python -m audit law_nhds` asks this over many public seeds, with equal parties and an odd one. Here the public seed is fixed, and the noise
+is new in every run. 40 to 200 releases of this seed gave: 238 ± 10 of 855 differences found about populations and 254 ± 11 about the people
+counted, 3 ± 7 percent of pairs with a miss, and the odd party called in all of 200. So a mean of twelve releases is below its bar less often
+than once in 100,000 runs, while a tenth fewer differences would be noticed in nearly all. 95 percent for each difference alone would miss in
+54 ± 17 percent of the pairs.
 """
 
 from itertools import combinations
@@ -32,17 +35,20 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def released():
     protocol = planned("survey 3")
-    return list(releases(protocol, counted(protocol), 6))
+    return list(releases(protocol, counted(protocol), 60))
 
 
-@pytest.mark.parametrize("beyond_chance", [True, False])
-def test_differences_are_found_and_seldom_missed(released, beyond_chance):
-    found = [reasons(rows, survey().prevalence, beyond_chance=beyond_chance) for rows in released]
-    assert np.mean([each.missed for each in found]) < 0.25
-    assert np.mean([each.found for each in found]) > 215
-    assert sum(each.wrong for each in found) <= 20
-    each_alone = [reasons(rows, survey().prevalence, beyond_chance=False, level=0.0) for rows in released]
-    assert np.mean([each.missed for each in each_alone]) > 0.25
+@pytest.mark.parametrize(("beyond_chance", "least"), [(True, 225), (False, 240)])
+def test_differences_are_found_and_seldom_missed(released, beyond_chance, least):
+    found = [reasons(rows, survey().prevalence, beyond_chance=beyond_chance) for rows in released[:12]]
+    assert np.mean([each.missed for each in found]) < 0.12
+    assert np.mean([each.found for each in found]) > least
+    assert sum(each.wrong for each in found) <= 10  # 0.08 of each is usual
+
+
+def test_intervals_of_single_differences_miss_more_often(released):
+    found = [reasons(rows, survey().prevalence, beyond_chance=False, level=0.0) for rows in released[:6]]
+    assert np.mean([each.missed for each in found]) > 0.25
 
 
 def test_they_are_what_explain_says(released):
@@ -59,7 +65,8 @@ def test_they_are_what_explain_says(released):
 def test_an_outlier_is_called_and_nobody_else(released):
     calls = [called(rows) for rows in released]
     ratios = dict(zip(survey().parties, survey().ratios, strict=True))
-    assert sum(MIDWEST in names for names in calls) >= 2  # of six, each with a chance of at least 0.9
+    # 0.8 would pass with a probability of 0.012, and 0.99 fail with one of 0.00003
+    assert sum(MIDWEST in names for names in calls) >= 55
     assert all(ratios[name] > FACTOR for names in calls for name in names)
 
 

@@ -5,7 +5,7 @@ test rejects more misses than a binomial law with that bound has in all but FALS
 """
 
 import math
-from pathlib import Path
+import os
 from statistics import NormalDist
 
 import numpy as np
@@ -13,12 +13,18 @@ import pytest
 from scipy import sparse
 from scipy.special import betainc
 from scipy.stats import binom
-from tests.statistical.limits import FALSE_ALARM, LIMIT, WRONG
 
 import armslength as al
 from armslength.estimates.item_intervals import item_intervals
+from armslength.ingest.sums import Sums
+from armslength.protocol.neighbors import VOTE
+from armslength.release.release import finished, noised
+from drawn_votes import Counted, vote_protocol
+from drawn_votes import released as drawn
+from populations import DATA, independent
+from populations import zipf as mix_of_zipf
+from statistical.limits import FALSE_ALARM, LIMIT, WRONG
 
-DATA = Path(__file__).parents[3] / "shared" / "data"  # beside the project
 ERROR = 0.2  # of the trials on data
 
 
@@ -43,24 +49,45 @@ def sums(matrix, party, labels):
     )
 
 
+def people(name):
+    """Two parties: the items of each person, 0 or 1, and how many such people there are."""
+    if name == "zipf":
+        counts = zipf(4000)
+    elif name == "babynames":
+        births, about = loaded("babynames_state_year")
+        counts = sums(births[about["year"] == 2020], about["state"][about["year"] == 2020], ["NJ", "MA"])
+    else:
+        key, file = ("country", "retail_customers") if name == "retail" else ("region", "eicu_demo_stays")
+        everybody, about = loaded(file)
+        regions, sizes = np.unique(about[key], return_counts=True)
+        names = ["Germany", "United Kingdom"] if name == "retail" else regions[np.argsort(-sizes)[:2]]
+        has_items = np.diff(everybody.indptr) > 0
+        one_each = [(everybody[(about[key] == name) & has_items] > 0).astype(np.int64) for name in names]
+        return [(matrix, np.ones(matrix.shape[0], dtype=np.int64)) for matrix in one_each]
+    return [(sparse.eye_array(counts.shape[1], dtype=np.int64, format="csr"), line) for line in counts]
+
+
 def parties(name):
     """The counts of two parties."""
-    if name == "zipf":
-        return zipf(4000)
-    if name == "babynames":
-        births, about = loaded("babynames_state_year")
-        return sums(births[about["year"] == 2020], about["state"][about["year"] == 2020], ["NJ", "MA"])
-    if name == "retail":
-        customers, about = loaded("retail_customers")
-        return sums((customers > 0).astype(np.int64), about["country"], ["Germany", "United Kingdom"])
-    stays, about = loaded("eicu_demo_stays")
-    regions, sizes = np.unique(about["region"], return_counts=True)
-    return sums((stays > 0).astype(np.int64), about["region"], regions[np.argsort(-sizes)[:2]])
+    return np.stack([often @ matrix for matrix, often in people(name)])
+
+
+def votes(name):
+    """The votes of two parties in grid units: each person's are split evenly over their items, in whole units."""
+    return np.stack([(often * (VOTE // np.diff(matrix.indptr))) @ matrix for matrix, often in people(name)])
 
 
 def released(counts, transform, **fields):
     protocol = al.Protocol(transform, **fields)
     return protocol.release(counts, labels=["a", "b"], ledger=al.NO_LEDGER)
+
+
+def released_votes(counts, transform, **fields):
+    """What an event table would release of these votes. How long they are does not matter here, beyond the noise that it gives totals."""
+    protocol = al.Protocol(transform, contribution="vote", unit="one person", **fields)
+    spread = np.zeros((2, 1 + protocol.releases_norm), dtype=np.int64)
+    exact = Sums(transform.apply(counts), counts.sum(axis=1), "events", spread=spread)
+    return finished(protocol, noised(protocol, exact), ["a", "b"], release=os.urandom(16))
 
 
 def check_rate(happened, expected):
@@ -138,25 +165,59 @@ SKETCHES = {
 }
 
 
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def with_ties(answer, truth):
+    """For each item of an answer what its interval is of: what is true of it, and of all that are tied with it."""
+    wanted = truth[np.array(list(map(int, answer.items)))].astype(float)
+    for place, ties in enumerate(answer.ties):
+        wanted[place] += sum(truth[int(item)] * (1 if way == "more" else -1) for item, way in ties)
+    return wanted
+
+
+@pytest.mark.parametrize("asked", ["amounts", "votes", "shares of votes"])
 @pytest.mark.parametrize("sketch", SKETCHES)
 @pytest.mark.parametrize("name", ["zipf", "babynames", "retail", "eicu"])
-def test_misses_on_data_are_at_most_as_many_as_stated(name, sketch, noise):
-    counts = parties(name)
-    truth = counts[1] - counts[0]
+def test_misses_on_data_are_at_most_as_many_as_stated(name, sketch, asked):
+    counts = parties(name) if asked == "amounts" else votes(name)
+    by_shape = asked == "shares of votes"
+    unit = counts.sum(axis=1, keepdims=True) if by_shape else VOTE if asked == "votes" else 1
+    truth = np.diff(counts / unit, axis=0)[0]
     popular = np.argsort(-counts.sum(axis=0), kind="stable")
     items = popular[1:121:2]  # half of the popular ones: the others are large, and in any bin
-    trials, misses = 60, 0
+    trials, misses = 150, 0
     for trial in range(trials):
         transform = al.SparseJL(input_dim=counts.shape[1], seed=f"items {trial}", **SKETCHES[sketch])
-        rows = released(counts, transform, epsilon=1, delta="1e-6", noise=noise, contribution=1)
-        answer = al.explain_items(rows["a"], rows["b"], items, level=1 - ERROR)
-        numbers = np.array(list(map(int, answer.items)))
-        wanted = truth[numbers].astype(float)
-        for place, ties in enumerate(answer.ties):
-            wanted[place] += sum(truth[int(item)] * (1 if way == "more" else -1) for item, way in ties)
+        if asked == "amounts":
+            rows = released(counts, transform, epsilon=1, contribution=1)
+        else:
+            rows = released_votes(
+                counts, transform, epsilon=4, total_share="0.1"
+            )  # 94 people are in one party
+        by = "shape" if by_shape else "size"
+        answer = al.explain_items(rows["a"], rows["b"], items, level=1 - ERROR, by=by)
+        wanted = with_ties(answer, truth)
         misses += bool(((wanted < answer.lower) | (wanted > answer.upper)).any())
     check_bound(misses, trials, ERROR)
+
+
+@pytest.mark.parametrize("sketch", SKETCHES)
+def test_beyond_chance_samples_of_one_population_miss_at_most_as_often_as_stated(sketch):
+    """The truth is 0. Of the people counted it is not: with hardly any noise, nearly all samples differ."""
+    population, rng, trials = (
+        independent(np.full(300, 4), mix_of_zipf(1.0, 300)),
+        np.random.default_rng(8),
+        60,
+    )
+    misses = {True: 0, False: 0}
+    for trial in range(trials):
+        known = {"sparsity": 1} | SKETCHES[sketch]
+        protocol = vote_protocol(300, epsilon=100, seed=f"items {trial}", **known)
+        a, b = drawn(protocol, Counted.of(protocol, population).drawn(rng, 400, 2))
+        for beyond_chance in misses:
+            known = {"by": "shape", "beyond_chance": beyond_chance}
+            answer = al.explain_items(a, b, range(0, 120, 2), level=1 - ERROR, **known)
+            misses[beyond_chance] += bool(((answer.lower > 0) | (answer.upper < 0)).any())
+    check_bound(misses[True], trials, ERROR)
+    assert misses[False] > binom.isf(FALSE_ALARM, trials, ERROR)
 
 
 def test_normal_intervals_would_miss_too_often():

@@ -7,12 +7,13 @@ has the full tables.
 
 import numpy as np
 import pytest
+from scipy.stats import poisson
 from scipy.stats import t as student
 
 from armslength.estimates.intervals import Level
 from armslength.estimates.shapes import ALIKE
 from drawn_votes import Counted, Pairs, drawn_pairs, vote_protocol
-from populations import DATA, Population, bundles, few_are_popular, nhds_party, zipf
+from populations import DATA, Population, bundles, few_are_popular, nhds_party, one_of_three, zipf
 from statistical.limits import FALSE_ALARM, WRONG
 
 SEEDS, PARTIES = 24, 100
@@ -58,6 +59,29 @@ def test_equal_populations_are_rarely_told_apart(name):
         rates = np.array(alarms[tail])
         assert rates.mean() <= times * tail + error(rates), f"{rates.mean() / tail:.2f} times {tail}"
         assert rates.mean() > 0.2 * tail, "too careful"  # or the test could not fail
+
+
+FEW = {  # rows that are mostly noise, beside rows that have hardly any; and where totals of votes are all that chance leaves
+    "nhds": (SETTINGS["nhds"][0], (255, 17_000)),
+    "bundles": (SETTINGS["bundles"][0], (255, 17_000)),
+    "three": (one_of_three, (1280, 5000)),
+}
+ENDS = {0.025: 1.3, 0.005: 1.5, 0.025 / 66: 2.5}  # times the rate, at most: of pairs with no party in common
+
+
+@pytest.mark.parametrize("name", list(FEW))
+def test_equal_populations_are_rarely_less_similar_than_1(name):
+    make, people = FEW[name]
+    population = make() if name == "three" else population_of(name)
+    below, pairs = dict.fromkeys(ENDS, 0), 0
+    for each in trials((population, population), people, 256, 1, parties=400):
+        pairs += len(each.has_people)
+        for tail in ENDS:
+            below[tail] += np.count_nonzero(each.similarity(Level(tail, "asymptotic"))[1] < 1)
+    for tail, times in ENDS.items():
+        limit = poisson.isf(FALSE_ALARM, times * tail * pairs)
+        assert below[tail] <= limit, f"{below[tail] / tail / pairs:.2f} times {tail}"
+    assert below[0.025] > 0.2 * 0.025 * pairs, "too careful"  # or the test could not fail
 
 
 def test_without_chance_equal_populations_are_told_apart():

@@ -61,14 +61,13 @@ class Alike(Answer):
 
     def _title(self) -> str:
         (a, b), (lower, upper) = self.labels, self.interval
-        limit, rate = f"{self.within:.6g}", f"{1 - self.level:.4g}"
-        verdict = {
-            "alike": f"{a} and {b} are alike: their distance is at most {upper:.6g}, within {limit}",
-            "different": f"{a} and {b} are not alike: their distance is at least {lower:.6g}, more than {limit}",
-            "undecided": f"{a} and {b} may be alike or not: their distance is between {lower:.6g} and {upper:.6g}, "
-            f"and {limit} lies between",
+        limit, rate = f"{self.within:.6g}", f"wrong with probability at most {1 - self.level:.4g}"
+        most = f"at most {upper:.6g}" if np.isfinite(upper) else "has no known upper limit"
+        return {
+            "alike": f"{a} and {b} are alike: their distance is {most}, within {limit}; saying so is {rate}",
+            "different": f"{a} and {b} are not alike: their distance is at least {lower:.6g}, more than {limit}; saying so is {rate}",
+            "undecided": f"{a} and {b} may be alike or not: their distance is at least {lower:.6g} and {most}; the limit is {limit}",
         }[self.verdict]
-        return f"{verdict}; saying so is wrong with probability at most {rate}"
 
 
 def alike(

@@ -105,7 +105,9 @@ class Clusters(Answer):
             return f"{parties}: no two are found to differ ({level})"
         if not count:
             return f"{parties}: all differ from each other ({level})"
-        return f"{parties} in {plural(count, 'group')} in which no two are found to differ ({level})"
+        alone = len(self.group_rows()) - count
+        others = f", and {plural(alone, 'party', 'parties')} in no group" if alone else ""
+        return f"{parties}: {plural(count, 'group')} in which no two are found to differ{others} ({level})"
 
     def __str__(self) -> str:
         lines = [self._title()]
@@ -119,7 +121,7 @@ class Clusters(Answer):
                 "; each differs from every party outside" if self.is_apart(rows) and self.differ.any() else ""
             )
             lines.append(f"  {names}{apart}")
-        if alone:
+        if alone and lines[1:]:
             lines.append(f"In no group: {', '.join(self.labels[row] for row in alone)}")
         return sentences(lines, self.note)
 

@@ -28,6 +28,7 @@ DOUBTFUL = 0.0005  # how often a side that has nobody may be taken for one that 
 _SURELY = 0.001  # how often people are said to have more item groups than count, although they do not
 _SHOWN_NOISE = 0.025  # how often the noise of the number of people is larger than shown
 _WORTH_A_NOTE = 0.005  # of the people, missing in a share
+_MOST_HIDDEN = 0.5  # of the people: where noise could hide more, "no difference found" says nothing
 TYPICAL_NAME = "the typical party"
 UNEXPLAINED = (
     "noise may hide a difference, or it is in items within item groups, or in how many items a person has"
@@ -84,6 +85,12 @@ class Explanation(Result):
         """How many item groups differ; they come first."""
         return sum(verdict != NOT_FOUND for verdict in self.verdict)
 
+    @property
+    def largest(self) -> float:
+        """How large a difference can still be, as a share of people, in an item group in which none was found; 0 if there is none."""
+        ends = np.abs([self.lower[self.found :], self.upper[self.found :]])
+        return float(ends.max(initial=0.0))
+
     def reasons(self, most: int = _MOST_NAMES) -> list[str]:
         """The clearest differences in words, such as "more with Injuries (+7.3 points)"; empty if none was found."""
         return [
@@ -127,11 +134,11 @@ class Explanation(Result):
 
     def _others(self) -> str:
         """What is known of the item groups without a difference: how large one could still be."""
-        largest = np.abs([self.lower[self.found :], self.upper[self.found :]]).max()
-        limit, count = f"larger than {100 * largest:.1f} points", len(self.item_groups) - self.found
+        limit = f"differs by more than {100 * self.largest:.1f} points"
         if not self.found:
-            return f"in none of {plural(count, 'item group')} is it {limit}"
-        return f"{plural(count, 'other item group')}: no difference found; none is {limit}"
+            return f"no item group {limit}"
+        count = len(self.item_groups) - self.found
+        return f"{plural(count, 'other item group')}: no difference found; none {limit}"
 
     def __str__(self) -> str:
         lines = [self._title()]
@@ -193,8 +200,8 @@ def explain(a: Sketches, b: Sketches, *, beyond_chance: bool = True, level: floa
         level: With this probability the intervals of all item groups hold together.
 
     Raises:
-        NotResolvableError: A side has too few people to say anything, given the noise, or its people have many more item groups than
-            count in full (`margin_contribution`).
+        NotResolvableError: The sides have too few people to say anything, given the noise, or the people of one have many more item groups
+            than count in full (`margin_contribution`).
     """
     sides = [Side.of(checked_sketches(name, side, 1)) for name, side in (("a", a), ("b", b))]
     (answer,) = explain_sides(sides, [(0, 1)], beyond_chance=beyond_chance, level=level)
@@ -304,17 +311,17 @@ def explain_sides(
             POPULATIONS_NOTE if beyond_chance else COUNTS_NOTE,
             _DISJOINT if max(_releases(a.rows), _releases(b.rows)) > 1 else "",
         )
-        results.append(
-            Explanation(
-                labels=(a.name, b.name),
-                rows=(len(a.rows), len(b.rows)),
-                people=(people[i].people, people[j].people),
-                **_ranked(names, first, second),
-                level=confidence,
-                beyond_chance=beyond_chance,
-                note=" ".join(filter(None, notes)),
-            )
+        answer = Explanation(
+            labels=(a.name, b.name),
+            rows=(len(a.rows), len(b.rows)),
+            people=(people[i].people, people[j].people),
+            **_ranked(names, first, second),
+            level=confidence,
+            beyond_chance=beyond_chance,
+            note=" ".join(filter(None, notes)),
         )
+        is_vacuous = not answer.found and answer.largest > _MOST_HIDDEN
+        results.append(_hidden(answer) if is_vacuous else answer)
     return results
 
 
@@ -418,6 +425,15 @@ def _refusal(sides: Sequence[tuple[Side, Prevalence]], tail: float) -> str:
     return (
         f"people have more item groups than margin_contribution={bound} lets count: in {_joined(cut)} shares can be more than "
         f"{100 * MOST_UNDERCOUNT:g} points too small; plan again with a larger one, such as margin_contribution={larger}"
+    )
+
+
+def _hidden(answer: Explanation) -> str:
+    """What is said where no difference was found, and noise could hide nearly any."""
+    a, b = answer.labels
+    return (
+        f"too few people to say: noise could hide differences of up to {100 * answer.largest:.0f} points between {a} and {b}; "
+        "add up similar parties, or plan a larger share of ε for margins (margin_share)"
     )
 
 

@@ -20,14 +20,19 @@ from armslength.estimates.typical import TypicalParties
 from armslength.results import Column, heading, line, sentences, similarity_text, three_digits
 from armslength.sketches.sketches import Sketches, sum_rows
 
+_OF_LEAST = (
+    0.75  # of the error of all calls: for the party's own lower end; upper ends of the others have the rest
+)
+
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Outliers(Answer):
     """How far each party is from the typical party, and whether that is unusual.
 
     The typical party is the average of all other parties, none weighing more than their median. An outlier is farther from it than
-    `factor` times what is usual: the median distance of the other parties from theirs. With probability at least `level`, no party that is
-    not an outlier is called one, and all intervals hold together.
+    `factor` times what is usual: the median distance of the other parties from theirs. Three statements hold with probability at least
+    `level` each: no party that is not an outlier is called one, all intervals of distances hold together, and so do all intervals of
+    similarities.
 
     Attributes:
         labels: The parties.
@@ -36,7 +41,8 @@ class Outliers(Answer):
         lower: The lower ends of the distances.
         upper: The upper ends.
         similarity: n x 3: how similar the profiles of each party and the typical party are, with both ends; None by size.
-        usual: For each party, an upper end of the median distance of the others.
+        least: For calls: another lower end of each distance.
+        usual: For calls: for each party, an upper end of the median distance of the others.
         factor: How many times the usual distance is not yet unusual.
     """
 
@@ -46,13 +52,14 @@ class Outliers(Answer):
     lower: Floats
     upper: Floats
     similarity: Floats | None
+    least: Floats
     usual: Floats
     factor: float
 
     @property
     def is_outlier(self) -> NDArray[np.bool_]:
-        """Whether each party is called an outlier: its lower end is above `factor` times the usual."""
-        called: NDArray[np.bool_] = self.lower > self.factor * self.usual
+        """Whether each party is called an outlier: it is surely farther away than `factor` times the usual distance."""
+        called: NDArray[np.bool_] = self.least > self.factor * self.usual
         return called
 
     @property
@@ -70,7 +77,7 @@ class Outliers(Answer):
 
     def times_usual(self, row: int) -> float:
         """How many times as far as is usual a party is at least."""
-        return float(self.lower[row] / self.usual[row]) if self.usual[row] > 0 else np.inf
+        return float(self.least[row] / self.usual[row]) if self.usual[row] > 0 else np.inf
 
     def similarity_words(self, row: int) -> str:
         """The similarity with its interval, such as "0.60 (0.57 to 0.63)"."""
@@ -88,12 +95,13 @@ class Outliers(Answer):
             )
         return {
             "alike": f"{name} and the typical party are alike: {numbers}",
-            "differ": f"{name} and the typical party differ, but not unusually: {numbers}",
+            "differ": f"{name} differs from the typical party; not found to be unusual (at least {self.times_usual(row):.2g} times the usual "
+            f"distance): {numbers}",
             "inconclusive": f"{name}: inconclusive; {numbers}",
         }[self.verdict[row]]
 
     def to_arrow(self) -> pa.Table:
-        """One line for each party: party, people, verdict, outlier, similarity with its ends (by shape), distance with its ends, usual, in_clear."""
+        """One line for each party: party, people, verdict, outlier, similarity with its ends (by shape), distance with its ends, least, usual, in_clear."""
         columns: dict[str, Any] = {"party": self.labels}
         if self.people is not None:
             columns["people"] = self.people
@@ -101,7 +109,7 @@ class Outliers(Answer):
         if self.similarity is not None:
             names = ("similarity", "similarity_lower", "similarity_upper")
             columns |= dict(zip(names, self.similarity.T, strict=True))
-        columns |= {name: getattr(self, name) for name in ("distance", "lower", "upper", "usual")}
+        columns |= {name: getattr(self, name) for name in ("distance", "lower", "upper", "least", "usual")}
         return self._table(columns, factor=repr(self.factor))
 
     def plot(self, ax: Any = None) -> Any:
@@ -178,20 +186,23 @@ def outliers_of(
     left_out: str = "",
 ) -> Outliers:
     """The same of rows that are all large enough, at least three; by shape they must share no release."""
-    # If all P intervals hold, no call is false.
-    party_level = Level.of(level, METHODS[0], len(rows))
+    count = len(rows)
+    party_level = Level.of(level, METHODS[0], count)
+    least_level = party_level.share(2 * _OF_LEAST)
+    usual_level = Level.of(level, METHODS[0], (count + 1) // 2 + 1).share(2 * (1 - _OF_LEAST))
     people = similarity = None
     if by == "size":
-        typical = rows * (len(rows) / (len(rows) - 1)) - sum_rows(rows, "all") / (len(rows) - 1)
+        typical = rows * (count / (count - 1)) - sum_rows(rows, "all") / (count - 1)
         estimate = squared_norms(typical)
-        squares = estimate.value, *estimate.rule.interval(party_level)
+        interval = estimate.rule.interval
+        squares = estimate.value, *interval(party_level), interval(least_level)[0], interval(usual_level)[1]
     else:
         parties = TypicalParties.of(rows, beyond_chance=beyond_chance)
-        squares = parties.squared_distances(party_level.tail)
+        least = parties.squared_distances(least_level.tail)[1]
+        squares = *parties.squared_distances(party_level.tail), least, _highest(parties, rows, usual_level)
         similarity = np.stack(parties.similarities(party_level), axis=1)
         people = totals(rows).value
-    distance, lower, upper = (np.sqrt(np.maximum(ends, 0.0)) for ends in squares)
-    others = [np.delete(upper, row) for row in range(len(rows))]
+    distance, lower, upper, least, highest = (np.sqrt(np.maximum(ends, 0.0)) for ends in squares)
     return Outliers(
         labels=rows.labels,
         people=people,
@@ -199,10 +210,19 @@ def outliers_of(
         lower=lower,
         upper=upper,
         similarity=similarity,
-        usual=np.array([np.median(ends) for ends in others]),
+        least=least,
+        usual=np.array([np.median(np.delete(highest, row)) for row in range(count)]),
         factor=factor,
         level=level,
         by=by,
         beyond_chance=beyond_chance,
         note=answer_note(by, clear_note(rows), left_out, beyond_chance=beyond_chance),
     )
+
+
+def _highest(parties: TypicalParties, rows: Sketches, level: Level) -> Floats:
+    """The upper end of each squared distance from the typical party. Within one release of votes nobody is in two rows."""
+    law = parties.shapes.law(parties.rows, parties.typical, is_paired=True)
+    is_one_release = len(set(rows.noises.origins["release"].tolist())) == 1
+    upper = law.interval(level.tail, share_nobody=is_one_release)[1]
+    return np.where(law.is_coarse(upper, level.tail), np.inf, upper)[:, 0]

@@ -91,7 +91,7 @@ def compare(files: tuple[str, ...], against: str | None, output_format: str, **o
         farthest = _write_table(lines, (left, left if right is None else right), metadata)
         pairs = len(left) * (len(left) - 1) // 2 if right is None else len(left) * len(right)
         if farthest is not None:
-            _echo_farthest(sketches, files, *farthest, 1 - (1 - float(metadata["level"])) / pairs)
+            _echo_farthest(sketches, files, farthest, 1 - (1 - float(metadata["level"])) / pairs)
         return
     if output_format == "csv":
         write_csv(lines, FIELDS, sys.stdout)
@@ -127,8 +127,8 @@ def _write_table(
     lines: Iterable[dict[str, Any]],
     sides: "tuple[al.Sketches, ...]",
     metadata: dict[str, str],
-) -> tuple[list[str], str] | None:
-    """Prints all pairs; returns the one whose interval ends farthest from 0, if one does, and that end in words."""
+) -> list[str] | None:
+    """Prints all pairs; returns the one whose interval ends farthest from 0, if one does."""
     columns = [
         *(Column.of_labels(name, side.labels) for name, side in zip(("left", "right"), sides, strict=True)),
         *map(Column.of_numbers, (metadata["quantity"], "from", "to")),
@@ -163,20 +163,12 @@ def _write_table(
         click.echo(metadata["note"])
     if farthest is None or metadata["quantity"] == "inner-product":
         return None
-    at_least = f"at least {farthest['lower']:.3g} apart"
-    distance = f"at most {farthest['upper']:.2g} alike" if is_cosine else at_least
-    return [farthest["left"], farthest["right"]], distance
+    return [farthest["left"], farthest["right"]]
 
 
-def _echo_farthest(
-    sketches: "al.Sketches",
-    files: tuple[str, ...],
-    pair: list[str],
-    distance: str,
-    level: float,
-) -> None:
+def _echo_farthest(sketches: "al.Sketches", files: tuple[str, ...], pair: list[str], level: float) -> None:
     """What sets the farthest pair apart, if its releases have margins; the level is for all pairs, among which it was chosen."""
-    farthest = f"Clearest difference of these: {pair[0]} and {pair[1]}, {distance}"
+    farthest = f"Clearest difference of these: {pair[0]} and {pair[1]}"
     rows = sketches[pair]
     if not explainable(rows).all():
         if any(protocol.margins is not None for protocol in sketches.protocols):

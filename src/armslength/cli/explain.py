@@ -37,6 +37,8 @@ from armslength.estimates.typical import large_enough
 from armslength.results import similarity_text
 from armslength.sketches.sketches import unknown_label
 
+_MOST_NAMED = 4  # parties of a group
+
 
 @click.command(
     epilog="""\b
@@ -230,6 +232,8 @@ def echo_against_typical(
         if len(group) == 1:
             lines.append(f"{group[0]}: {reasons}: armslength explain {shlex.join((*files, *group))}")
         else:
-            lines.append(f"{group[0]} and {len(group) - 1} more: {reasons}")
+            more = [f"{len(group) - _MOST_NAMED} more"] if len(group) > _MOST_NAMED else []
+            *names, last = [*group[:_MOST_NAMED], *more]
+            lines.append(f"{', '.join(names)} and {last}: {reasons}")
     if lines:
         click.echo("\n".join(["", "What sets them apart from the typical party:", *lines]))

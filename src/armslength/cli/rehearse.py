@@ -87,7 +87,12 @@ def rehearse(files: tuple[str, ...], public: bool, output: str, output_format: s
     point, text = result.chosen, rehearsal.setting_text(result.chosen)
     setting = point["epsilon"], point["sketch_dim"]
     sketches = data.release(rehearsal.protocol_of(*setting, options["share"]))
-    al.report(sketches, output, title=f"Rehearsal: {text}", level=rehearsal.LEVEL, banner=rehearsal.BANNER)
+    title = f"Rehearsal: {text}"
+    try:
+        al.report(sketches, output, title=title, level=rehearsal.LEVEL, banner=rehearsal.BANNER)
+    except al.NotResolvableError as problem:  # the table has said so
+        echo_notes(rehearsal.BANNER, f"no report of {text}: {problem}")
+        return
     echo_notes(rehearsal.BANNER, f"the report of {text} is in {output}")
 
 

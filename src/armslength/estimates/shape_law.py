@@ -145,11 +145,6 @@ class ShapeRows:
             top=self.top * size,
         )
 
-    def nothing(self) -> "ShapeRows":
-        """A row of zeros without noise, from which the distance of a row is its norm."""
-        values, zero = np.zeros((1, self.values.shape[1])), np.zeros(1)
-        return ShapeRows.of(values, np.ones(1), (zero, zero, zero), zero, zero)
-
 
 @dataclass(frozen=True)
 class ShapeLaw:
@@ -315,10 +310,14 @@ class ShapeLaw:
         fine, _ = bisect(lambda d: ~self.is_coarse(d, tail), none, lower, _HALVINGS)
         return np.where(is_coarse, np.where(self.is_coarse(none, tail), 0.0, fine), lower)
 
-    def interval(self, tail: float) -> tuple[Floats, Floats]:
+    def interval(self, tail: float, *, share_nobody: bool = False) -> tuple[Floats, Floats]:
         """(11) Every D that the estimate does not exclude: each end misses with at most this probability.
 
         The lower end is the smallest D with D̂ ≤ D + q⁺√V(D), the upper end the largest with D̂ ≥ D − q⁻√V(D).
+
+        Args:
+            tail: The probability.
+            share_nobody: Whether surely nobody is on both sides, so that upper ends subtract chance, too.
         """
         lower, upper = np.empty_like(self.inner), np.empty_like(self.inner)
         step = max(1, _PAIRS_AT_ONCE // max(1, self.inner.shape[1]))  # that a processor's cache holds
@@ -326,7 +325,8 @@ class ShapeLaw:
             rows = slice(start, start + step)
             part = self._part(rows)
             lower[rows] = part.lower_ends(part.value, tail)
-            upper[rows] = part.upper_ends(np.maximum(part.highest_value, 0.0), tail)
+            highest = part.value if share_nobody else part.highest_value
+            upper[rows] = part.upper_ends(np.maximum(highest, 0.0), tail)
         return lower, upper
 
     def _part(self, rows: slice) -> "ShapeLaw":

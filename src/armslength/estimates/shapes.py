@@ -11,7 +11,6 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from armslength.errors import ParameterError
 from armslength.estimates.distances import (
@@ -39,7 +38,6 @@ POPULATIONS_NOTE = (
 ALIKE = 0.95  # the cosine from which on two mixes are called alike
 # Shares of the error: most to the distance, which needs it most; a twentieth to each row's norm and total.
 _TO_DISTANCE, _TO_NORM, _TO_TOTAL = 0.8, 0.05, 0.05
-_TO_COSINE, _TO_LENGTH = 0.8, 0.1
 _HALVINGS = 20
 
 
@@ -75,7 +73,7 @@ def squared_shape_distances(
 def shape_cosines(a: Sketches, b: Sketches | None = None, *, beyond_chance: bool = False) -> Estimate:
     """How alike two shapes are: ⟨p, q⟩/(‖p‖·‖q‖), 1 for equal mixes, 0 for mixes that share no item.
 
-    The arguments are those of `shape_distances`. The interval is approximate, and wide rather than narrow.
+    The arguments are those of `shape_distances`. The interval is approximate; simulations are in docs/reference/populations.md.
     """
     shapes = Shapes(a, b, beyond_chance=beyond_chance)
     rule = shapes.likeness(*shapes.rows)
@@ -136,14 +134,12 @@ class Shapes:
         p, q = (side.scaled(1 / length) for side, length in zip((rows, columns), lengths, strict=True))
         law = self.law(p, q, is_paired=is_paired)
         opposite = self.law(p, q.scaled(-np.ones(len(q.norm))), is_paired=is_paired)
-        norms = [self.law(side, side.nothing()) for side in (p, q)]
-        value = np.clip(
-            law.inner, 0.0 if self.beyond_chance else -1.0, 1.0
-        )  # nobody is counted less than 0 times
+        least = 0.0 if all(map(has_spread, self.sketches)) else -1.0  # no vote is negative
+        value = np.clip(law.inner, least, 1.0)
         # Nothing is known of the cosine where noise and chance could be all of a row's length.
         value[~((squares[0][:, None] > 0) & (as_axis(squares[1], 1, is_paired=is_paired) > 0))] = np.nan
         none = np.zeros(0, dtype=np.int64)
-        return Likeness(value, law, opposite, norms[0], norms[1], (none, none), np.zeros(0, dtype=np.bool_))
+        return Likeness(value, law, opposite, least, (none, none), np.zeros(0, dtype=np.bool_))
 
     def estimate(self, quantity: str, value: Floats, rule: Rule) -> Estimate:
         """The estimate, with a note on what must be known to read it."""
@@ -285,62 +281,62 @@ class Shape:
 
 @dataclass(frozen=True)
 class Likeness:
-    """The rule of cosines of shapes: what two arguments allow, each with half of the error.
+    """The rule of cosines of shapes: docs/reference/populations.md says why it holds.
 
-    Rows are divided by their estimated lengths, which are then taken as known: z = p/N, w = q/M.
+    Rows are divided by their estimated lengths: z = p/N, w = q/M.
     """
 
-    value: Floats  # NaN where a length is not above 0 as estimated
+    value: Floats  # ⟨z, w⟩; NaN where a length is not above 0 as estimated
     law: ShapeLaw  # of ‖z−w‖²
     opposite: ShapeLaw  # of ‖z+w‖²
-    rows: ShapeLaw  # of ‖z‖²
-    columns: ShapeLaw  # of ‖w‖²
+    least: float  # the smallest possible cosine: 0 for votes
     shared: tuple[NDArray[np.int64], NDArray[np.int64]]
     is_equal: NDArray[np.bool_]
     sides: "tuple[_Side, _Side] | None" = None  # None where both are known to be above 0
     variance: None = None
 
     def interval(self, level: Level) -> Bounds:
-        """The cosines that both arguments allow; all of them where a length or a total may be 0."""
+        """(lower, upper) of each cosine; all that are possible where a length or a total may be 0."""
         if level.method == "guaranteed":
             raise ParameterError("method must be 'asymptotic' for cosines of shapes, got 'guaranteed'")
-        (low, high), (lower, upper) = self._by_distance(level.tail / 2), self._by_deviation(level.tail / 2)
-        possible = 0.0 if self.law.rows.one_person.any() else -1.0
-        lower, upper = np.fmax(np.fmax(low, lower), possible), np.fmin(np.fmin(high, upper), 1.0)
         is_known = ~np.isnan(self.value)
         if self.sides is not None:
             is_known &= _have_totals(self.sides, level)
-        lower, upper = np.where(is_known, lower, possible), np.where(is_known, upper, 1.0)
-        lower[self.shared], upper[self.shared] = np.where(self.is_equal, 1.0, possible), 1.0
+        upper = np.where(is_known, self._highest(level.tail, 1, 1.0), 1.0)
+        lower = np.where(is_known, -self._highest(level.tail, -1, -self.least), self.least)
+        lower[self.shared], upper[self.shared] = np.where(self.is_equal, 1.0, self.least), 1.0
         return lower, upper
 
-    def _by_distance(self, tail: float) -> Bounds:
-        """1 − cos = (‖z−w‖² − (X−Y)²)/2XY with X = ‖z‖ and Y = ‖w‖: sharp for mixes that are nearly equal."""
-        nearest, farthest = self.law.interval(_TO_COSINE * tail)
-        sides = [self.rows.interval(_TO_LENGTH * tail), self.columns.interval(_TO_LENGTH * tail)]
-        (x_low, x_high), (y_low, y_high) = ([np.sqrt(end[:, 0]) for end in side] for side in sides)
-        x_low, x_high = x_low[:, None], x_high[:, None]
-        y_low, y_high = (as_axis(end, 1, is_paired=self.law.is_paired) for end in (y_low, y_high))
-        gap = np.maximum(x_high - y_low, y_high - x_low)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            lower = 1 - farthest / (2 * x_low * y_low)
-            return lower, 1 - np.maximum(nearest - gap**2, 0.0) / (2 * x_high * y_high)
+    def _highest(self, tail: float, sign: int, most: float) -> Floats:
+        """The largest cosine of z and w·sign, up to `most`, that the estimate does not exclude.
 
-    def _by_deviation(self, tail: float) -> Bounds:
-        """4(ĉ − c) = (1−c)·(‖z+w‖² − 2(1+c)) − (1+c)·(‖z−w‖² − 2(1−c)), to first order: the errors of two distances."""
-        deviate = -float(ndtri(tail))
+        4(ĉ − c) = (1−c)·(‖z+w‖² − 2(1+c)) − (1+c)·(‖z−w‖² − 2(1−c)): the errors of two distances, each at its own limit.
+        """
+        near, far = (self.law, self.opposite)[::sign]
+        value, uneven = sign * self.value, self._uneven()
 
-        def reach(cosine: Floats) -> Floats:
-            near, far = (
-                np.sqrt(law.moments(2 * (1 - sign * cosine))[0])
-                for law, sign in ((self.law, 1), (self.opposite, -1))
-            )
-            return deviate * ((1 - cosine) * far + (1 + cosine) * near) / 4
+        def is_possible(cosine: Floats) -> NDArray[np.bool_]:
+            distance, opposite = 2 * (1 - cosine), 2 * (1 + cosine)
+            above = near.limits(distance, tail)[1] - distance
+            below = opposite - far.limits(opposite, tail)[0]
+            reach = ((1 - cosine) * below + (1 + cosine) * above) / 4
+            smallest = cosine - reach
+            # N and M have noise of their own: the smallest for any lengths of z and w
+            any_length = np.sqrt(np.maximum(smallest**2 - (uneven * reach) ** 2, 0.0))
+            possible: NDArray[np.bool_] = np.where(smallest > 0, any_length, smallest) <= value
+            return possible
 
-        value, ends = self.value, (np.full_like(self.value, -1.0), np.ones_like(self.value))
-        lower, _ = bisect(lambda cosine: ~(cosine + reach(cosine) >= value), ends[0], value, _HALVINGS)
-        _, upper = bisect(lambda cosine: cosine - reach(cosine) <= value, value, ends[1], _HALVINGS)
-        return lower, upper
+        return bisect(is_possible, value, np.full_like(value, most), _HALVINGS)[1]
+
+    def _uneven(self) -> Floats:
+        """By how much one row has more noise and chance than the other, as a share of what both have."""
+        rows, columns = (
+            np.sqrt(self.law.coordinates) * side.k2 + side.sampling
+            for side in (self.law.rows, self.law.columns)
+        )
+        x, y = rows[:, None], as_axis(columns, 1, is_paired=self.law.is_paired)
+        uneven: Floats = np.abs(x - y) / np.maximum(x + y, 1e-300)
+        return uneven
 
 
 # The (lower, upper) of each row, and of each column, in shapes that broadcast to a matrix of pairs.

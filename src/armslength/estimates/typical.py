@@ -16,9 +16,7 @@ from armslength.estimates.shapes import Shapes
 from armslength.estimates.totals import has_sure_total
 from armslength.sketches.sketches import Sketches
 
-_EACH = Level.of(
-    0.95, METHODS[0], 1
-).tail  # of the answer about one party that decides whether it is large enough
+_LEVEL = 0.95  # of the answers, about all pairs together, that decide which parties are large enough
 
 
 def weights_of(totals: Floats) -> Floats:
@@ -34,9 +32,10 @@ def large_enough(sketches: Sketches, *, beyond_chance: bool) -> NDArray[np.bool_
     """For each row whether anything can be said of its profile.
 
     It cannot where the number of people may be 0 or is too coarse, or where noise and chance are so large that even a profile without a
-    common item would not be found to differ.
+    common item would not be found to differ, among all pairs together.
     """
     is_large = has_sure_total(sketches)
+    tail = Level.of(_LEVEL, METHODS[0], max(1, len(sketches) * (len(sketches) - 1) // 2)).tail
     if not is_large.any():
         return is_large
     shapes = Shapes(sketches[is_large], None, beyond_chance=beyond_chance)
@@ -50,8 +49,8 @@ def large_enough(sketches: Sketches, *, beyond_chance: bool) -> NDArray[np.bool_
     known = replace(rows.scaled(np.zeros(len(total))), mix=mix)  # without noise and chance
     law = shapes.law(rows, known, is_paired=True)
     equal = np.zeros_like(law.inner)
-    can_differ = law.limits(equal, _EACH)[1] < 2 * mix[:, None]
-    is_large[is_large] = (can_differ & ~law.is_coarse(equal, _EACH))[:, 0]
+    can_differ = law.limits(equal, tail)[1] < 2 * mix[:, None]
+    is_large[is_large] = (can_differ & ~law.is_coarse(equal, tail))[:, 0]
     return is_large
 
 

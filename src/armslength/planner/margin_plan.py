@@ -23,8 +23,9 @@ WANTED = 0.1  # the difference in prevalence for which a plan says what is neede
 _LEVEL = 0.95
 _NINE_OF_TEN = 1.2816  # standard deviations
 _HARDLY_MORE = 1.25  # of the difference that is seen: then a smaller share is better
-# Times the typical items of a person, or item groups: so many count in full. Of NHDS, eICU's diagnoses and retail, 0 to 4.5 % had more
-_ROOM, _ROOM_OF_GROUPS = Fraction(3, 2), Fraction(2)
+# Times the typical items of a person, and at least so many more; times item groups: so many count in full. Of NHDS, eICU's diagnoses and
+# retail, 0 to 4.5 % had more.
+_ROOM, _LEAST_ROOM, _ROOM_OF_GROUPS = Fraction(4, 3), 2, 2
 _MOST = 10_000
 NO_NOISE: tuple[Noise, ...] = (Noise(DiscreteLaplace(0.5), 1),)  # next to none: half a grid unit
 
@@ -120,8 +121,8 @@ def margin_plan(  # noqa: PLR0913  # the settings of margins, and what they depe
         margins: The item groups, as for a protocol.
         item_groups: How many there are, where they are not listed.
         margin_share: None: chosen here.
-        margin_contribution: None: so many that nearly everybody counts in full: one and a half times as many as a person typically has
-            items, or twice as many as item groups; all of a record.
+        margin_contribution: None: so many that nearly everybody counts in full: a third more than a person typically has items, and
+            two more at least; or twice as many as item groups; all of a record.
         item_groups_per_person: How many a person typically has; None: not known.
     """
     share = exact_number("margin_share", margin_share or 0)
@@ -139,11 +140,12 @@ def margin_plan(  # noqa: PLR0913  # the settings of margins, and what they depe
         )
     count = integer("item_groups", len(named.names) if named else item_groups, at_least=2, at_most=_MOST)
     of_record = named is not None and named.rule == "record"
-    room, typical = _ROOM, items_per_person
-    if item_groups_per_person is not None:
-        room = _ROOM_OF_GROUPS
-        typical = number("item_groups_per_person", item_groups_per_person, above=0, at_most=_MOST)
-    most = room * Fraction(f"{typical:.6g}")
+    if item_groups_per_person is None:
+        typical = Fraction(f"{items_per_person:.6g}")
+        most = max(_ROOM * typical, typical + _LEAST_ROOM)
+    else:
+        typical_groups = number("item_groups_per_person", item_groups_per_person, above=0, at_most=_MOST)
+        most = _ROOM_OF_GROUPS * Fraction(f"{typical_groups:.6g}")
     bound = len(named.columns) if named is not None and of_record else min(count, math.ceil(most))
     if margin_contribution is not None:
         bound = integer("margin_contribution", margin_contribution, at_least=1, at_most=count)

@@ -327,7 +327,7 @@ class ShapePlan(AnyPlan):
         ]
         if self.situation.explain is not None:
             cost = self._cost("listed items", explain=None, max_sketch_dim=USUAL_LARGEST)
-            text = f"{explained(self.situation.explain)}{self._seen_items(self.situation.explain)}. {cost}"
+            text = f"{explained(self.situation.explain)}{self._seen_items(self.situation.explain)}. {cost[0].upper()}{cost[1:]}"
             entries.append(("items", text))
         lines += ["", *(line for name, text in entries if text for line in _entry(name, text))]
         if self.refusal:

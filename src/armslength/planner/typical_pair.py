@@ -170,15 +170,9 @@ class TypicalPair:
         rows, columns = self._rows(cosine)
         z, w = (side.scaled(1 / np.sqrt(np.maximum(side.mix, 1e-300))) for side in (rows, columns))
         laws = [self._law(z, w.scaled(np.array([sign]))) for sign in (1.0, -1.0)]
-        norms = [self._law(side, side.nothing()) for side in (z, w)]
         value, none = np.full((1, 1), cosine), np.zeros(0, dtype=np.int64)
-        rule = Likeness(
-            value, laws[0], laws[1], norms[0], norms[1], (none, none), np.zeros(0, dtype=np.bool_)
-        )
-        with np.errstate(
-            invalid="ignore"
-        ):  # if nearly all is one item, one of the two arguments says nothing
-            lower, upper = rule.interval(Level(self.tail, METHODS[0]))
+        rule = Likeness(value, laws[0], laws[1], 0.0, (none, none), np.zeros(0, dtype=np.bool_))
+        lower, upper = rule.interval(Level(self.tail, METHODS[0]))
         return float(lower[0, 0]), float(upper[0, 0])
 
     def law(self, cosine: float) -> ShapeLaw:

@@ -175,7 +175,7 @@ def checked_margin_bounds(
     if bound is None:
         raise ParameterError(
             "margin_contribution must say how many item groups of one person count in full, got None; "
-            "take one and a half times as many as a person typically has"
+            "take a third more than a person typically has items"
         )
     return share, integer("margin_contribution", bound, at_least=1, at_most=_MOST_NAMES)
 
@@ -266,13 +266,13 @@ def _rows(source: Any, keys: Sequence[str]) -> tuple[str, list[tuple[Any, Any]]]
         else:
             texts = csv.ConvertOptions(column_types=dict.fromkeys([*keys, "group"], pa.string()))
             table = csv.read_csv(source, convert_options=texts)
+        names = table.column_names
     # Their messages may quote a private file, named by mistake.
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError):
         remedy = "; a .csv file must have a first line with names, text in UTF-8, and as many values in each line as in the first"
         raise ParameterError(
             f"margins must be a mapping, a table, or a .csv or .parquet file that can be read, got {where}{remedy if is_path else ''}"
         ) from None
-    names = table.column_names
     present = [key for key in keys if key in names]
     if len(present) > 1:
         raise ParameterError(
@@ -283,9 +283,13 @@ def _rows(source: Any, keys: Sequence[str]) -> tuple[str, list[tuple[Any, Any]]]
             f"margins must have commas between its columns, got semicolons in {where}; replace them"
         )
     if not present or names.count(present[0]) != 1 or names.count("group") != 1:
-        columns = ", ".join(names[:_PRINTED]) + (", …" if len(names) > _PRINTED else "")
+        # Other names may be the first line of a private file, named by mistake.
+        known = (
+            ", ".join(name for name in names if name in (*keys, "group"))
+            or f"none of them among {len(names)}"
+        )
         raise ParameterError(
-            f"margins must have the columns {' or '.join(keys)} and group, each once, got {printable(columns)} in {where}; "
+            f"margins must have the columns {' or '.join(keys)} and group, each once, got {known} in {where}; "
             "the first line of a .csv file names them"
         )
     key = present[0]

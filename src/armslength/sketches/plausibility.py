@@ -245,7 +245,7 @@ def _fractions_of_people(sketches: Sketches) -> Iterator[Finding]:
     """Rows that say they are as released, with margins that are not whole, by more than scaling and scaling back can leave."""
     if sketches.margins is None or sketches.margins.dtype == np.int64:
         return
-    away = np.abs(np.rint(sketches.margins) - sketches.margins) > 1e-9 * (1 + np.abs(sketches.margins))
+    away = np.abs(np.rint(sketches.margins) - sketches.margins) > 1e-12 * (1 + np.abs(sketches.margins))
     for row in np.flatnonzero(sketches.noises.are_released & away.any(axis=1)).tolist():
         yield Finding(row, sketches.labels[row], "margins that are not whole")
 

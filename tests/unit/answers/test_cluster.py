@@ -101,7 +101,7 @@ def test_all_differ():
     check(found)
     assert found.groups() == ()
     assert "all differ from each other" in str(found)
-    assert "In no group: a0, a1, a2" in str(found)
+    assert "In no group" not in str(found)
 
 
 def test_votes_beyond_chance():
@@ -168,5 +168,5 @@ def test_without_the_best_order_the_tree_is_the_same(monkeypatch):
     best = al.cluster(sketches)
     monkeypatch.setattr("armslength.answers.cluster._MOST_ORDERED", 3)
     plain = al.cluster(sketches)
-    assert np.array_equal(plain.linkage[:, 2], best.linkage[:, 2])
+    assert np.allclose(plain.linkage[:, 2], best.linkage[:, 2], rtol=1e-12)
     assert sorted(plain.order) == sorted(best.order)

@@ -76,7 +76,7 @@ def test_in_words(parties):
     assert "more with Injuries" in first
     assert "fewer with Circulatory" in first
     largest = 100 * max(np.abs(found.lower[2:]).max(), np.abs(found.upper[2:]).max())
-    assert f"none is larger than {largest:.1f} points" in first
+    assert f"none differs by more than {largest:.1f} points" in first
     assert text.count("▇") > 10
     assert "Births" not in text
     assert [each.split(" (")[0] for each in found.reasons()] == [
@@ -87,7 +87,11 @@ def test_in_words(parties):
     nothing = al.explain(parties["north"], parties["hill"], level=SURELY)
     assert nothing.found == 0
     assert nothing.reasons() == []
-    assert "No difference found between north and hill" in str(nothing)
+    assert (
+        f"No difference found between north and hill: no item group differs by more than {100 * nothing.largest:.1f} points"
+        in str(nothing)
+    )
+    assert 0 < nothing.largest < 0.5
 
 
 def test_as_a_table_in_a_notebook_and_in_a_pickle(parties):
@@ -239,6 +243,19 @@ def test_nothing_is_said_of_hardly_anybody(parties, people):
         al.explain(parties["north"], few)
     with pytest.raises(al.NotResolvableError, match="too few people"):
         al.explain(few, parties["north"], beyond_chance=False)
+
+
+def test_nothing_is_said_where_noise_could_hide_nearly_any_difference():
+    """Noise in the number of 200 people has a deviation of about 30, and that in a count is about as large."""
+    noisy = chapters(epsilon="0.5", total_share="0.6", margin_share="0.02")
+    few = counted(noisy, ["few", "many"], [400, 40_000], [[40] * 5, [4000] * 5], np.random.default_rng(1))
+    with pytest.raises(
+        al.NotResolvableError,
+        match=r"^too few people to say: noise could hide differences of up to \d+ points between few and many; .*margin_share",
+    ):
+        al.explain(few["few"], few["many"])
+    (text,) = explain_sides([*map(Side.of, few)], [(0, 1)], beyond_chance=True, level=0.95)
+    assert text.split(":")[0] == "too few people to say"
 
 
 def test_many_pairs_are_like_one_at_a_stricter_level(parties):

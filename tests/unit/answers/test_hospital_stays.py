@@ -169,16 +169,20 @@ def test_explanations_hold_the_plain_shares(stays, sketches):
     pairs = list(combinations(range(len(large)), 2))
     sides = [Side.of(sketches, [row]) for row in large]
     for beyond_chance in (True, False):
-        found = wrong = 0
+        found = wrong = refused = 0
         for (i, j), answer in zip(
             pairs, explain_sides(sides, pairs, beyond_chance=beyond_chance, level=0.95), strict=True
         ):
+            if isinstance(answer, str):  # all pairs together, of a few noise could hide nearly any difference
+                refused += 1
+                continue
             truth = shares[large[j]] - shares[large[i]]
             for name, lower, upper in zip(answer.item_groups, answer.lower, answer.upper, strict=True):
                 exact = truth[names.index(name)] if name in names else 0.0
                 wrong += not lower <= exact <= upper
                 found += lower > 0 or upper < 0
         assert wrong == 0
+        assert refused < len(pairs) / 4
         assert found > 30
     known = al.explain(sketches[ODD], sketches["South government"])
     assert "fewer with Mental" in " ".join(known.reasons(10))

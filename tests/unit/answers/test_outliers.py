@@ -1,5 +1,7 @@
 """Outliers: each party against the average of the others, what is called, and what is said."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import armslength as al
 from armslength.answers.outliers import Outliers
 from armslength.estimates.intervals import Level
 from armslength.estimates.typical import TypicalParties, large_enough, weights_of
+from armslength.sketches.noises import Noises
 from report_parties import released, votes, with_margins
 
 TRANSFORM = al.SparseJL(input_dim=400, sketch_dim=64, sparsity=1, seed="outliers")
@@ -43,9 +46,14 @@ def test_by_size_each_row_is_compared_with_the_mean_of_the_others():
         assert found.distance[row] == pytest.approx(float(pair))
         ends = pair.interval(1 - 0.1 / 5)
         assert (found.lower[row], found.upper[row]) == pytest.approx((ends[0][0, 0], ends[1][0, 0]))
-    usual = [np.median(np.delete(found.upper, row)) for row in range(5)]
-    assert found.usual.tolist() == usual
-    assert found.is_outlier.tolist() == (found.lower > 2 * found.usual).tolist()
+    # Of an error of 0.1: 0.075 for the five lower ends of calls, and 0.025 for four upper ends.
+    rows = [sum(sketches[[other for other in "abcde" if other != label]]) / 4 for label in "abcde"]
+    pairs = [al.distances(sketches[label], others) for label, others in zip("abcde", rows, strict=True)]
+    least = [pair.interval(1 - 2 * 0.075 / 5)[0][0, 0] for pair in pairs]
+    highest = [pair.interval(1 - 2 * 0.025 / 4)[1][0, 0] for pair in pairs]
+    assert found.least == pytest.approx(least)
+    assert found.usual == pytest.approx([np.median(np.delete(highest, row)) for row in range(5)])
+    assert found.is_outlier.tolist() == (found.least > 2 * found.usual).tolist()
     assert found.is_outlier.tolist() == [False] * 4 + [True]
     assert found.ranking.tolist()[0] == 4
     assert "1 of 5 parties is unlike the others" in str(found)
@@ -57,7 +65,7 @@ def test_by_size_each_row_is_compared_with_the_mean_of_the_others():
 def test_a_party_at_the_limit_is_not_called():
     found = al.outliers(rows_of(np.vstack([steps(20, 20, 20, 20), steps(0, 0, 0, 2000)[3:]]), list("abcde")))
     ratio = found.times_usual(4)
-    assert found.lower[4] == pytest.approx(ratio * found.usual[4])
+    assert found.least[4] == pytest.approx(ratio * found.usual[4])
     for factor, called in ((ratio * (1 - 1e-9), True), (ratio * (1 + 1e-9), False)):
         known = {name: getattr(found, name) for name in found.__dataclass_fields__} | {"factor": factor}
         assert Outliers(**known).is_outlier[4] == called
@@ -159,6 +167,40 @@ def test_rows_that_share_a_release_are_refused_by_shape():
     assert al.outliers(both).labels == both.labels
 
 
+@pytest.mark.parametrize("count", [3, 4, 5, 8, 9])
+def test_no_false_call_needs_more_upper_ends_than_get_a_part_of_the_error(count):
+    """The upper ends that must hold, so that no median of them is below that of the distances: the largest distances'."""
+    generator = np.random.default_rng(count)
+    most = (count + 1) // 2 + 1
+    for _ in range(200):
+        distances = np.sort(generator.exponential(size=count))[::-1]
+        upper = distances * 1.01
+        upper[most:] = 0.0  # these do not hold
+        for row in range(count):
+            assert np.median(np.delete(upper, row)) >= np.median(np.delete(distances, row))
+    upper[most - 1] = 0.0
+    assert np.median(upper[1:]) < np.median(distances[1:])
+
+
+def test_upper_ends_subtract_chance_where_nobody_is_in_two_rows():
+    one = with_margins([USUAL] * 6, 3000)
+    noises = Noises.fresh(os.urandom(6 * 16), one.protocols[0], "events")  # each row is a release
+    several = al.Sketches(one.values, one.labels, noises, one.protocols, one.totals, one.margins, one.spread)
+    for rows, share_nobody in ((one, True), (several, False)):
+        found = al.outliers(rows, **SHAPE)
+        parties = TypicalParties.of(rows, beyond_chance=True)
+        law = parties.shapes.law(parties.rows, parties.typical, is_paired=True)
+        tail = 0.0125 / 4
+        upper, other = (
+            np.sqrt(law.interval(tail, share_nobody=is_so)[1][:, 0])
+            for is_so in (share_nobody, not share_nobody)
+        )
+        assert ((upper < other) == share_nobody).all()
+        usual = [np.median(np.delete(upper, row)) for row in range(6)]
+        assert found.usual == pytest.approx(usual)
+        assert found.least == pytest.approx(np.sqrt(parties.squared_distances(0.0375 / 6)[1]))
+
+
 def test_two_outliers_do_not_hide_each_other():
     far = np.vstack([steps(20, 20, 20, 20), steps(20, 20), steps(0, 2000)[1:], steps(0, 0, 2000)[2:]])
     found = al.outliers(rows_of(far, list("abcdefgh")))
@@ -171,7 +213,10 @@ def test_sentences_say_what_is_known():
     assert "inconclusive" in found.sentence(0)
     clear = al.sketch_in_clear(PROTOCOL, np.vstack([steps(5, 5, 5, 5), steps(5)]), labels=list("abcde"))
     found = al.outliers(clear, factor=100)
-    assert "differ, but not unusually" in found.sentence(1)
+    ratio = found.least[1] / found.usual[1]
+    assert found.sentence(1).startswith(
+        f"b differs from the typical party; not found to be unusual (at least {ratio:.2g} times the usual distance): distance "
+    )
     assert found.note == CLEAR
     found = al.outliers(with_margins([USUAL] * 8 + [[0.02, 0.95, 0.05]]), **SHAPE)
     words = found.sentence(8)

@@ -1,5 +1,8 @@
 """alike and drift: the rules by which they decide, what they say, and what they refuse."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -64,7 +67,14 @@ def test_what_alike_says():
     assert str(al.alike(A, B, within=1000)).startswith("a and b are alike: their distance is at most ")
     assert str(al.alike(A, B, within=1000)).endswith("; saying so is wrong with probability at most 0.05")
     assert "are not alike: their distance is at least" in str(al.alike(A, B, within=10, level=0.99))
-    assert "may be alike or not" in str(al.alike(A, B, within=al.distances(A, B).value[0, 0]))
+    undecided = al.alike(A, B, within=al.distances(A, B).value[0, 0])
+    lower, upper = undecided.interval
+    assert (
+        f"may be alike or not: their distance is at least {lower:.6g} and at most {upper:.6g}; the limit is "
+        in str(undecided)
+    )
+    assert "wrong" not in str(undecided)
+    assert "has no known upper limit; the limit is " in str(replace(undecided, interval=(lower, math.inf)))
     clear = al.sketch_in_clear(PROTOCOL, steps(20), labels=["query"])
     assert al.alike(clear, B, within=1).note == CLEAR
     assert al.alike(A, A, within=0).verdict == "alike"  # the same release

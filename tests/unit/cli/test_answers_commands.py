@@ -140,7 +140,7 @@ def test_outliers_and_groups_come_with_reasons(tmp_path, monkeypatch):
     )
     with_margins([low] * 3 + [high] * 3).save("two.parquet")
     *_, first, second = run("cluster", "two.parquet", "--by", "shape", "--beyond-chance").output.splitlines()
-    assert re.match(r"ward 1 and 2 more: fewer with Injuries \(−[\d.]+ points\)", first)
-    assert re.match(r"ward 4 and 2 more: more with Injuries \(\+[\d.]+ points\)", second)
+    assert re.match(r"ward 1, ward 2 and ward 3: fewer with Injuries \(−[\d.]+ points\)", first)
+    assert re.match(r"ward 4, ward 5 and ward 6: more with Injuries \(\+[\d.]+ points\)", second)
     for form in ("csv", "json"):
         assert "Injuries" not in run("outliers", "one.parquet", "--by", "shape", "--format", form).output

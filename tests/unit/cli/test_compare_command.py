@@ -147,6 +147,7 @@ def test_the_farthest_pair_comes_with_reasons(tmp_path, monkeypatch):
     with_margins(shares, labels=["north", "south", "the coast"]).save("a.parquet")
     for options in (["--by", "shape"], ["--by", "shape", "--quantity", "cosine"], ["--against", "the coast"]):
         *_, last = run("a.parquet", *options).output.splitlines()
+        assert re.match(r"Clearest difference of these: [a-z ]+ and [a-z ]+; [a-z ]+ has ", last)
         assert "more with Injuries (+" in last or "fewer with Injuries (−" in last
         command = shlex.split(last[last.index("armslength ") :])[1:]
         assert command[:2] == ["explain", "a.parquet"]

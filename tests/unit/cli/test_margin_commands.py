@@ -82,7 +82,10 @@ def test_columns_of_a_record():
     ("options", "words"),
     [
         (("--margins", "items.csv", "--margin-column", "age", *MARGINS), "not both"),
-        (("--margins", "visits.csv", *MARGINS), "columns item or prefix and group, each once, got who, what"),
+        (
+            ("--margins", "visits.csv", *MARGINS),
+            "columns item or prefix and group, each once, got none of them among 2",
+        ),
         (("--margins", "latin.csv", *MARGINS), "text in UTF-8"),
         (("--margins", "twice.csv", *MARGINS), "got 'S' again, in line 3"),
         (("--margins", "items.csv", "--margin-contribution", 2), "--margin-share must be above 0"),

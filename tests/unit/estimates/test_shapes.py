@@ -1,6 +1,7 @@
 """Distances of shapes: against rows that were divided one by one, bounds against a search, and what is refused."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import armslength as al
@@ -235,3 +236,19 @@ def test_an_empty_party_is_unknown_also_where_totals_have_little_noise():
     assert (lower[0, 1], upper[0, 1]) == (0, np.inf)
     lower, upper = al.shape_cosines(sketches).interval(0.95)
     assert (lower[0, 1], upper[0, 1]) == (-1, 1)
+
+
+def test_no_vote_is_negative_and_neither_is_a_cosine():
+    transform = al.SparseJL(sketch_dim=64, seed="votes")  # of signs
+    fields = {"contribution": "vote", "total_share": "0.1", "spread_sample": "1", "unit": "one person"}
+    votes = al.Protocol(transform, epsilon=1, **fields)
+    people = np.arange(3000)
+    parties = [f"party {number}" for number in range(6)]
+    of_people = pa.array(parties).take(pa.array(people % 6))
+    events = pa.table({"person": people, "item": (people % 12).astype(str), "party": of_people})
+    names = {"person": "person", "item": "item", "group": "party", "public_groups": parties}
+    rows = votes.release_table(events, **names, ledger=al.NO_LEDGER)
+    for beyond_chance in (False, True):
+        cosines = al.shape_cosines(rows, beyond_chance=beyond_chance)
+        assert cosines.value.min() == cosines.interval(0.95)[0].min() == 0
+    assert al.shape_cosines(released(), released()).rule.least == -1

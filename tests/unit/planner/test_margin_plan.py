@@ -56,9 +56,10 @@ def test_the_smallest_share_that_shows_nearly_as_much(people):
 @pytest.mark.parametrize(
     ("known", "bound"),
     [
-        ({"items_per_person": 7}, 11),
+        ({"items_per_person": 7}, 10),
+        ({"items_per_person": 1}, 3),
         ({"items_per_person": 3}, 5),
-        ({"items_per_person": None}, 8),
+        ({"items_per_person": None}, 7),
         ({"items_per_person": 40}, 20),
         ({"item_groups_per_person": 5}, 10),
         ({"item_groups_per_person": 2.2}, 5),

@@ -46,7 +46,7 @@ def test_the_price_is_stated():
     assert shape.seen < usual.seen
     assert "Without listed items you would see" in " ".join(str(shape).split())
     assert "you will see most of those that differ by" in " ".join(str(plan).split())
-    assert "most of those whose share of all that was counted differs by" in " ".join(str(shape).split())
+    assert "most of those whose share of all votes differs by" in " ".join(str(shape).split())
 
 
 def test_a_long_list_takes_more_entries_or_no_projection():

@@ -224,7 +224,7 @@ def test_releases_without_margins_say_how_to_get_them():
 def test_rows_that_share_a_release_are_not_explained():
     sketches = with_margins([LOW, HIGH, LOW])
     page = page_about(al.concat([sketches, sketches[0] + sketches[1]]))
-    assert "cannot be said of these rows" in page
+    assert "These rows cannot say what sets parties apart" in page
 
 
 def test_so_many_item_groups_cannot_be_chosen_from(monkeypatch):

@@ -521,7 +521,7 @@ def test_the_page_says_what_margins_tell_and_promise():
     assert "δ" not in words
     assert "margins" not in " ".join(dict(card.officer_page(NONE, "events")).values())
     paragraph = card.guarantee_in_words(PROTOCOL, "events")
-    assert "0.2 is spent on margins, with discrete Laplace noise of scale 16.7 votes" in paragraph
+    assert "0.2 is spent on margins, with discrete Laplace noise of scale 16.6 votes" in paragraph
 
 
 def test_long_lists_of_item_groups_are_cut_on_the_page():

@@ -42,9 +42,10 @@ if (differsTable && margins) {
     const rest = rows.filter((row) => !row.word);
     const most = (100 * Math.max(...rest.map((row) => Math.max(-row.lower, row.upper)))).toFixed(1);
     const number = (value) => value.toLocaleString("en-US");
+    if (rest.length === rows.length && most > 50) return [`Too few people to say: noise could hide differences of up to ${most} points.`];
     if (rest.length === rows.length && margins.choices > 1)
       return [`No difference is large enough to be sure of among all ${number(margins.choices)} choices of this page; none is larger than ${most} points. ${unexplained} For these two alone: `, make("code", "", commandOf(first, second)), "."];
-    if (rest.length === rows.length) return [`No difference found: in none of ${number(rows.length)} item groups is it larger than ${most} points. ${unexplained}`];
+    if (rest.length === rows.length) return [`No difference found: none of ${number(rows.length)} item groups differs by more than ${most} points. ${unexplained}`];
     const begin = `${number(rows.length - rest.length)} of ${number(rows.length)} item groups differ.`;
     return [rest.length ? `${begin} In the others no difference is larger than ${most} points.` : begin];
   }
