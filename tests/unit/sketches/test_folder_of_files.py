@@ -119,18 +119,18 @@ def test_one_space_for_all(folder):
 
 def test_what_is_no_folder_of_sketch_files(folder, tmp_path):
     (tmp_path / "empty" / "_only").mkdir(parents=True)
-    with pytest.raises(al.ParameterError, match="got none in"):
+    with pytest.raises(al.ParameterError, match="no sketch files in"):
         al.load(tmp_path / "empty")
     (folder / "notes.txt").write_text("hello")
-    with pytest.raises(al.CorruptFileError, match=r"notes\.txt must be a sketch file"):
+    with pytest.raises(al.CorruptFileError, match=r"notes\.txt .*not a sketch file"):
         al.load(folder)
     (folder / "notes.txt").unlink()
     os.mkfifo(folder / "pipe")  # which nobody may wait for
-    with pytest.raises(al.ParameterError, match="pipe"):
+    with pytest.raises(FileNotFoundError, match="pipe"):
         al.load(folder)
     (folder / "pipe").unlink()
     (folder / "link").symlink_to(folder / "b")
-    with pytest.raises(al.ParameterError, match="no links"):
+    with pytest.raises(al.ParameterError, match="is a link"):
         al.load(folder)
 
 

@@ -77,7 +77,7 @@ def test_pages_that_unpack_to_more_than_announced_are_not_unpacked(path, monkeyp
 
     forge(path, change)
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", None)  # must not be reached
-    with pytest.raises(al.CorruptFileError, match="unpack to what its footer says"):
+    with pytest.raises(al.CorruptFileError, match="unpacks to more than its footer says"):
         al.load(path)
 
 
@@ -103,7 +103,7 @@ def test_repeated_prefixes_are_refused(path):
     write_sealed(
         pq.read_table(path), path, use_dictionary=False, column_encoding={"label": "DELTA_BYTE_ARRAY"}
     )
-    with pytest.raises(al.CorruptFileError, match="damaged or foreign"):
+    with pytest.raises(al.CorruptFileError, match="damaged"):
         al.load(path)
 
 
@@ -115,13 +115,13 @@ def test_negative_counts_do_not_pay_for_others(column, path):
         field(column_of(footer, column), 5)[2] = -(10**10)
 
     forge(path, change)
-    with pytest.raises(al.CorruptFileError, match="damaged or foreign"):
+    with pytest.raises(al.CorruptFileError, match="damaged"):
         al.load(path)
 
 
 def test_a_negative_size_does_not_pay_for_others(path):
     forge(path, lambda footer: field(group_of(footer), 2).__setitem__(2, -(10**12)))
-    with pytest.raises(al.CorruptFileError, match="damaged or foreign"):
+    with pytest.raises(al.CorruptFileError, match="damaged"):
         al.load(path)
 
 
