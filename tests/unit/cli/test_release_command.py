@@ -474,7 +474,7 @@ def test_one_row_is_not_enough_to_compare(folder):
     assert run(*RELEASE, "--label", "north").exit_code == 0
     for verb in ("compare", "nearest", "cluster", "outliers"):
         said = refused(verb, "sketches.parquet")
-        assert "got 1; name the files of other parties" in said
+        assert "the files have 1; name the files of other parties" in said
         (folder / "one").mkdir(exist_ok=True)
         al.load("sketches.parquet").save("one/sketches.parquet")
         assert refused(verb, "one") == said
