@@ -297,7 +297,7 @@ def test_another_version_on_a_worker_is_told(monkeypatch):
     task = tasks.task_of(job_of())
     monkeypatch.setattr(tasks, "__version__", "0.0.1")
     (row,) = rows_of(task(iter(next(shared(TABLE, [0] * 60)))))
-    with pytest.raises(al.ParameterError, match=r"one version everywhere, got .* on the driver and 0\.0\.1"):
+    with pytest.raises(al.ParameterError, match=r"on the driver and 0\.0\.1"):
         gathered(job_of(), [row])
 
 
