@@ -277,7 +277,7 @@ def read_labels(column: pa.ChunkedArray) -> list[str]:
     fit = bool(((lengths >= 1) & (lengths <= LONGEST_LABEL)).all())
     names: list[str] = different.to_pylist() if fit else []
     if not fit or not all(map(is_showable, names)):
-        raise DamagedFileError(f"has labels that are not {SHOWABLE}")
+        raise DamagedFileError(f"has labels that do not fit: they must be {SHOWABLE}")
     return [names[number] for number in labels.indices.to_pylist()]
 
 

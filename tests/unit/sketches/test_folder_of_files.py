@@ -92,7 +92,7 @@ def test_a_file_without_row_groups_is_refused(folder):
     path = folder / "a.parquet"
     with pq.ParquetWriter(folder / "none.parquet", pq.read_schema(path)):
         pass
-    with pytest.raises(al.CorruptFileError, match=r"none\.parquet must be a sketch file"):
+    with pytest.raises(al.CorruptFileError, match=r"none\.parquet is damaged"):
         al.load(folder)
 
 
@@ -139,7 +139,7 @@ def test_damage_is_found(folder):
     data = bytearray(path.read_bytes())
     data[4:200] = bytes(196)
     path.write_bytes(data)
-    with pytest.raises(al.CorruptFileError, match=r"y\.parquet must"):
+    with pytest.raises(al.CorruptFileError, match=r"y\.parquet is damaged"):
         al.load(folder)
 
 
@@ -148,5 +148,5 @@ def test_hostile_columns_are_refused(folder):
     old = pq.read_table(path)
     long = pa.array(["x" * 5000] * 10)
     write_sealed(old.set_column(0, old.schema.field("label"), long), path)
-    with pytest.raises(al.CorruptFileError, match="labels that are printable"):
+    with pytest.raises(al.CorruptFileError, match="has labels"):
         al.load(folder)

@@ -223,7 +223,7 @@ FORGED = {
 @pytest.mark.parametrize("name", FORGED)
 def test_margins_of_another_shape_are_refused(name, path):
     write_sealed(FORGED[name](pq.read_table(path)), path)
-    with pytest.raises(al.CorruptFileError, match=r"s\.parquet must") as refused:
+    with pytest.raises(al.CorruptFileError, match=r"s\.parquet ") as refused:
         al.load(path)
     assert "\n" not in str(refused.value)
     assert not al.verify(path).holds
@@ -236,7 +236,7 @@ def test_numbers_that_are_none_are_refused(rows, number, path):
     margins = 0.5 * rows.margins
     margins[1, 2] = number
     write_sealed(with_column(table, lists(margins)), path)
-    with pytest.raises(al.CorruptFileError, match="must have finite margins"):
+    with pytest.raises(al.CorruptFileError, match="margins that are not finite"):
         al.load(path)
 
 
