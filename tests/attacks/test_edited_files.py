@@ -54,8 +54,7 @@ def test_an_edited_column_is_refused(edit, path):
     pq.write_table(table, path)
     al.load(path)  # a file that another tool wrote again, unchanged, is still the same file
     pq.write_table(edited, path)
-    refused = "as it was written, got a file that was edited"
-    with pytest.raises(al.CorruptFileError, match=refused):
+    with pytest.raises(al.CorruptFileError, match="was edited"):
         al.load(path)
 
 
@@ -115,7 +114,7 @@ def test_a_changed_seed_in_the_head_is_refused(path):
 
 def test_a_changed_seed_with_new_digests_does_not_go_with_its_card(path):
     write_sealed(pq.read_table(path), path, head=with_seed(head_of(path), "other", card=False))
-    with pytest.raises(al.CorruptFileError, match="release card of its protocols"):
+    with pytest.raises(al.CorruptFileError, match="release card"):
         al.load(path)
 
 

@@ -112,7 +112,7 @@ def test_a_full_temporary_folder_gets_one_line_and_costs_nothing(large):
     large.restore()
     ended = large.run(with_file_bytes(100_000))
     assert ended.code == 2
-    assert ended.err.startswith("armslength: the temporary folder must have room")
+    assert ended.err.startswith("armslength: cannot write a copy of the events to the temporary folder")
     assert ended.err.count("\n") == 1
     assert large.found() == NOTHING
 

@@ -169,7 +169,7 @@ def test_a_reader_that_goes_away_is_no_bug(events, monkeypatch):
 def test_a_refusal_of_ours_keeps_its_words_and_code(events):
     done = release(events, more=("--label", "north"))
     assert done.exit_code == 2
-    assert done.output.startswith("armslength: --label must be left out")
+    assert done.output.startswith("armslength: --label cannot be combined with --group")
 
 
 def test_a_bug_in_a_process_of_its_own(folder, events):
@@ -193,7 +193,7 @@ def test_a_bug_in_a_process_of_its_own(folder, events):
 
 
 def test_a_name_that_breaks_the_line_does_not(tmp_path):
-    with pytest.raises(al.ParameterError) as refused:
+    with pytest.raises(FileNotFoundError) as refused:
         STRINGS.release_table(
             tmp_path / "two\nlines\u2028more.csv",
             ledger=al.NO_LEDGER,

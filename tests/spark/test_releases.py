@@ -172,7 +172,7 @@ def test_a_weight_that_is_no_number_is_left_out(session):
 def test_what_cannot_be_done_is_one_line_and_costs_nothing(session, tmp_path):
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     frame = session.createDataFrame([(f"p{number}", "north", SECRET, 1) for number in range(20_000)], COLUMNS)
-    with pytest.raises(al.OutOfMemoryError, match="within the memory given") as caught:
+    with pytest.raises(al.OutOfMemoryError, match="too little") as caught:
         release(frame, partitions=1, population="visits", ledger=ledger, memory="1KB")
     assert caught.value.__cause__ is None
     assert ledger.entries() == []
@@ -184,7 +184,7 @@ def test_functions_of_the_session_do_not_say_where_a_person_belongs(session):
     assert release(frame).labels == tuple(GROUPS)
     other.udf.register("xxhash64", lambda _: 1, "bigint")
     if other.sql("SELECT xxhash64('x')").collect()[0][0] == 1:  # Spark 3.5 takes theirs
-        with pytest.raises(al.ParameterError, match=r"must leave Spark's own .* as they are"):
+        with pytest.raises(al.ParameterError, match="replaces one of Spark's own"):
             release(frame)
     else:
         assert release(frame).labels == tuple(GROUPS)
@@ -197,11 +197,11 @@ def test_a_job_that_fails_is_one_line_and_costs_nothing(session, tmp_path, capfd
     cast = frame_of(strict, events()).selectExpr(
         f"CAST(concat(who, '{SECRET}') AS INT) AS who", "where", "what"
     )
-    with pytest.raises(al.InputError, match="got a failed job"):
+    with pytest.raises(al.InputError, match="could not compute"):
         release(cast, population="v", ledger=ledger)
     assert SECRET not in capfd.readouterr().err
     frame = frame_of(session, events()).selectExpr("who", "where", f"raise_error('{SECRET}') AS what")
-    with pytest.raises(al.InputError, match="got a failed job") as caught:
+    with pytest.raises(al.InputError, match="could not compute") as caught:
         release(
             frame.selectExpr("who", "where", "CAST(what AS STRING) AS what"), population="v", ledger=ledger
         )
@@ -218,8 +218,8 @@ def test_a_job_that_fails_is_one_line_and_costs_nothing(session, tmp_path, capfd
         ("current_timestamp() AS who, where, what", {}, "person must be a column of text or"),
         ("who, where, 1 AS what", {}, "item must be of the protocol's type string"),
         ("who, where, what, what AS amount", {"weight": "amount"}, "weight must be a column of numbers"),
-        ("who, where, what", {"person": "Who"}, "person must be a column of source, got 'Who'"),
-        ("who, what AS WHO, where, what", {}, "person must be one column of source"),
+        ("who, where, what", {"person": "Who"}, "person: no column 'Who'"),
+        ("who, what AS WHO, where, what", {}, "person: several columns"),
         ("who, where, what", {"partitions": 0}, "partitions must be an integer from 1"),
         ("who, where, what", {"memory": "much"}, "memory must be a size"),
     ],
@@ -235,8 +235,8 @@ def test_what_does_not_fit_is_refused_before_any_job(session, monkeypatch, colum
 def test_sources_that_are_no_tables_are_refused(session):
     for source, says in [
         (events(), "Spark DataFrame or the name"),
-        ("no_such_table", "a table that Spark finds, got 'no_such_table'"),
-        (session.readStream.format("rate").load(), "must have an end"),
+        ("no_such_table", "no table 'no_such_table'"),
+        (session.readStream.format("rate").load(), "has no end"),
     ]:
         with pytest.raises(al.ArmslengthError, match=says):
             release(source)
@@ -267,10 +267,7 @@ def test_without_pyspark_there_is_one_clear_line():
     code = "import sys; sys.modules['pyspark'] = None\nimport armslength\nimport armslength.spark"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     last = done.stderr.strip().splitlines()[-1]
-    assert (
-        last
-        == 'ImportError: armslength.spark must have PySpark, got none; run: pip install "armslength[spark]"'
-    )
+    assert last.endswith('armslength.spark needs PySpark: pip install "armslength[spark]"')
 
 
 def test_records_are_those_of_one_machine(session):

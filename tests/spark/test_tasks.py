@@ -225,7 +225,7 @@ def test_a_bucket_in_two_tasks_is_refused():
     job = job_of()
     halves = [TABLE.slice(0, 100), TABLE.slice(100)]
     rows = [row for half in halves for task in rows_from(job, shared(half, [0] * 60)) for row in task]
-    with pytest.raises(al.InputError, match="one task, got two"):
+    with pytest.raises(al.InputError, match="two tasks"):
         gathered(job, rows)
 
 
@@ -267,7 +267,7 @@ def test_rows_that_are_not_those_of_one_reading_are_refused(what, kind):
     sent = [*first[:at], *changed, *first[at + 1 :]]
     sent = sent[:-1] if what == "listing lost" else sent
     assert same(gathered(job, all_added(job, first + second)), on_one_machine(TABLE, voting()).sums(KEY))
-    with pytest.raises(al.InputError, match="same rows whenever Spark computes it again"):
+    with pytest.raises(al.InputError, match="other rows"):
         gathered(job, all_added(job, sent + second))
 
 
@@ -277,7 +277,7 @@ def test_problems_come_back_as_rows_without_data():
     job = job_of(memory="1KB")
     (row,) = rows_of(tasks.task_of(job)(iter(batches)))
     assert row[0] == PROBLEM
-    with pytest.raises(al.OutOfMemoryError, match="within the memory given") as caught:
+    with pytest.raises(al.OutOfMemoryError, match="too little") as caught:
         gathered(job, [row])
     assert SECRET not in str(caught.value)
 
@@ -297,14 +297,14 @@ def test_another_version_on_a_worker_is_told(monkeypatch):
     task = tasks.task_of(job_of())
     monkeypatch.setattr(tasks, "__version__", "0.0.1")
     (row,) = rows_of(task(iter(next(shared(TABLE, [0] * 60)))))
-    with pytest.raises(al.ParameterError, match=r"one version everywhere, got .* on the driver and 0\.0\.1"):
+    with pytest.raises(al.ParameterError, match=r"on the driver and 0\.0\.1"):
         gathered(job_of(), [row])
 
 
 def test_a_tag_of_zero_rows_is_nobody():
     job = job_of()
     row = (LISTING, b"", packed_senders({(1, 2): 3}))
-    with pytest.raises(al.InputError, match="same rows"):
+    with pytest.raises(al.InputError, match="other rows"):
         gathered(job, [row])
 
 
@@ -324,7 +324,7 @@ def test_a_group_whose_people_come_to_two_tasks_is_refused():
     assert same(gathered(job, added(job, together)), on_one_machine(TABLE, voting()).sums(KEY))
     last = together[-1]
     assert last[0] == together[-2][0] >= job.layout.chunks
-    with pytest.raises(al.InputError, match="sampled people must come to one task, got two"):
+    with pytest.raises(al.InputError, match="sampled people"):
         gathered(job, added(job, together[:-1]) + added(job, [last]))
 
 

@@ -146,7 +146,8 @@ def cluster(
     if len(sketches) > MOST_ROWS:
         raise ParameterError(
             f"sketches must have at most {MOST_ROWS} rows for a tree, got {len(sketches)}; "
-            "for more, use scikit-learn on their values"
+            "for more, use scikit-learn on their values",
+            "sketches",
         )
     estimator = pair_estimator(by, beyond_chance=beyond_chance)
     rows, left_out = with_shapes(sketches, by, 2, beyond_chance=beyond_chance)

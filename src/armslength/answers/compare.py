@@ -98,17 +98,18 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
     pairs = len(a) * (len(a) - 1) // 2 if b is None else len(a) * len(right)
     pair_level = Level.of(level, method, pairs if simultaneous or fdr else 1)  # checked before any work
     if fdr and (simultaneous or quantity in _PRODUCTS):
-        raise ParameterError("fdr must go with distances and without simultaneous, got something else")
+        message = "fdr=True is for distances, and cannot be combined with simultaneous=True"
+        raise ParameterError(message, "fdr", "simultaneous")
     for name, limit in (("below", below), ("above", above)):
         if limit is not None:
             number(name, limit, above=-1e300, at_most=1e300)
     if possibly and below is None and above is None:
-        raise ParameterError("possibly must come with below or above, got it alone")
+        raise ParameterError("possibly=True needs below or above", "possibly", "below", "above")
     limits = partial(_are_within, below=below, above=above, possibly=possibly, is_root=is_root)
     if top is not None:
         integer("top", top, at_least=1, at_most=10**7)
     elif farthest:
-        raise ParameterError("farthest must come with a number of top pairs, got it alone")
+        raise ParameterError("farthest=True needs top, a number of pairs", "farthest", "top")
     clear = CLEAR_NOTE if any(any(side.in_clear) for side in (a, right)) else ""
     special = APPROXIMATE if quantity in _PRODUCTS else ""
     note = answer_note(by, special, clear, beyond_chance=beyond_chance)
@@ -141,7 +142,9 @@ def _estimator(quantity: str, by: str, *, beyond_chance: bool) -> PairEstimator:
     if by == "size":
         return _PRODUCTS[quantity]
     if quantity != "cosine":
-        raise ParameterError(f"quantity must be a distance or a cosine to compare by shape, got {quantity}")
+        raise ParameterError(
+            f"quantity must be a distance or a cosine to compare by shape, got {quantity}", "quantity"
+        )
     return partial(shape_cosines, beyond_chance=beyond_chance)
 
 

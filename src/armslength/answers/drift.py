@@ -104,7 +104,7 @@ def drift(
     """
     for name, side in (("before", before), ("after", after)):
         if len(set(checked_sketches(name, side, 1).labels)) != len(side):
-            raise ParameterError(f"labels of {name} must differ from each other, got duplicates")
+            raise ParameterError(f"{name} has several rows with the same label", name)
     checked_pair(before, after)
     pair_estimator(by, beyond_chance=beyond_chance)  # refuses what does not go together
     common = set(before.labels) & set(after.labels)
@@ -113,11 +113,14 @@ def drift(
         tuple(label for label in side.labels if label not in common) for side in (before, after)
     )
     if not both:
-        raise ParameterError("labels must be the same before and after, got none in both")
+        raise ParameterError("before and after have no label in common", "before", "after")
     if (only_before or only_after) and not partial:
         raise ParameterError(
-            f"labels must be the same before and after, got {len(only_before)} only before and {len(only_after)} only "
-            "after; partial=True compares those in both"
+            f"{plural(len(only_before), 'label is', 'labels are')} only in before and {len(only_after)} only in after; "
+            "partial=True compares those in both",
+            "before",
+            "after",
+            "partial",
         )
     old, new = before[both], after[both]
     difference = new - old

@@ -23,7 +23,7 @@ from armslength.answers.pairs import (
     verdicts,
 )
 from armslength.checks import number, short_repr
-from armslength.errors import NotResolvableError, ParameterError, plural
+from armslength.errors import NotResolvableError, ParameterError, UnknownNameError, plural
 from armslength.estimates.distances import clear_note
 from armslength.estimates.intervals import Level
 from armslength.estimates.item_intervals import ItemIntervals, item_intervals, largest_entries
@@ -193,7 +193,8 @@ def explain_items(
     if beyond_chance:
         if not (_is_of_people(left) and _is_of_people(right)):
             raise ParameterError(
-                "beyond_chance needs released votes, or their sums; ask about what was counted (beyond_chance=False)"
+                "beyond_chance=True needs released votes, or their sums; without it, the question is what was counted",
+                "beyond_chance",
             )
         chance = _chance(sides, columns, rest)
     intervals = item_intervals(rows, columns, rest)
@@ -227,18 +228,21 @@ def explain_items(
 
 def listed_items(protocol: Protocol, items: Any, vocabulary: Any = None) -> tuple[list[str], Any]:
     """(names, columns): the items as text, and as `Transform.columns` takes them; each may come once."""
-    rule = "items must be a list of names or of integers"
     if isinstance(items, (str, bytes, bytearray)) or not hasattr(items, "__iter__"):
-        raise ParameterError(f"{rule}, got {type(items).__name__}")
+        raise ParameterError(
+            f"items must be a list of names or of integers, got {type(items).__name__}", "items"
+        )
     values = items.to_pylist() if hasattr(items, "to_pylist") else read_to_the_end(items)
     if not 1 <= len(values) <= _MOST_ITEMS:
-        raise ParameterError(f"{rule}, one to {_MOST_ITEMS} of them, got {len(values)}")
+        raise ParameterError(
+            f"items must be 1 to {_MOST_ITEMS} names or integers, got {len(values)}", "items"
+        )
     is_text = all(isinstance(item, str) for item in values)
     is_open = protocol.transform.input_dim is None
     if is_text and is_open and protocol.items == "int64":
         values, is_text = list(map(_integer, values)), False
     elif is_open and is_text != (protocol.items == "string"):
-        raise ParameterError(f"items must be of the protocol's type, {protocol.items}, got others")
+        raise ParameterError(f"items must all be of the protocol's type, {protocol.items}", "items")
     columns: Any
     if is_text:
         names = list(map(_canonical, values))
@@ -249,7 +253,7 @@ def listed_items(protocol: Protocol, items: Any, vocabulary: Any = None) -> tupl
         columns = columns if is_open else protocol.transform.column_numbers(columns)
     if len(set(names)) < len(names):
         repeated = next(name for name, times in Counter(names).items() if times > 1)
-        raise ParameterError(f"items must be listed once each, got {short_repr(repeated)} again")
+        raise ParameterError(f"items lists {short_repr(repeated)} twice", "items")
     return names, columns
 
 
@@ -258,7 +262,7 @@ def _integer(text: str) -> int:
         return int(text)
     except ValueError:
         raise ParameterError(
-            f"items must be integers, as the protocol's are, got {short_repr(text)}"
+            f"items must be integers, as the protocol's are, got {short_repr(text)}", "items"
         ) from None
 
 
@@ -266,9 +270,9 @@ def _canonical(name: str) -> str:
     try:
         text = canonical_text(name).decode()
     except ValueError as problem:
-        raise ParameterError(f"items must be {problem}") from None
+        raise ParameterError(f"items must be {problem}", "items") from None
     if not text:
-        raise ParameterError("items must have names, got an empty one")
+        raise ParameterError("items has an empty name", "items")
     return text
 
 
@@ -281,14 +285,16 @@ def _column_numbers(protocol: Protocol, names: list[str], vocabulary: Any) -> ND
         vocabulary = names
     if protocol.vocabulary is None or vocabulary is None or isinstance(vocabulary, str):
         raise ParameterError(
-            "items must be column numbers for a fixed vocabulary whose names are not known, got names; pass vocabulary="
+            "items by name need vocabulary, because the protocol does not have the names; or give column numbers",
+            "items",
+            "vocabulary",
         )
     if checked_vocabulary(vocabulary, input_dim) != protocol.vocabulary:
-        raise ParameterError("vocabulary must be the protocol's, in its order, got another")
+        raise ParameterError("vocabulary must be the protocol's, in its order", "vocabulary")
     numbers = {_canonical(name): number for number, name in enumerate(vocabulary)}
     missing = next((name for name in names if name not in numbers), None)
     if missing is not None:
-        raise ParameterError(f"items must be in the protocol's vocabulary, got {short_repr(missing)}")
+        raise UnknownNameError(f"items: no {short_repr(missing)} in the protocol's vocabulary", "items")
     return np.array([numbers[name] for name in names], dtype=np.int64)
 
 
@@ -325,7 +331,7 @@ class _Share(NamedTuple):
         low, high = (float(end[0]) for end in total.rule.interval(Level(error / 2, "guaranteed")))
         if not low > 0:
             raise NotResolvableError(
-                f"cannot be resolved: the total of {row.labels[0]} may be 0, so it has no shares; ask by size"
+                f"the total of {row.labels[0]} may be 0, so its shares cannot be resolved; ask by size"
             )
         return cls(row, float(total.value[0]), low, high)
 

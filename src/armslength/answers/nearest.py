@@ -191,7 +191,7 @@ def _check_size(name: str, rows: Sketches) -> None:
     """Raises an error for rows scaled until their squares, or those of their noises, overflow."""
     values = rows.values
     if values.dtype.kind == "f" and not max(values.max(initial=0), -values.min(initial=0)) < _LARGEST:
-        raise ParameterError(f"{name} must have numbers below 2^200, got larger ones; divide its rows first")
+        raise ParameterError(f"{name} has numbers of 2^200 or more; divide its rows first", name)
 
 
 def _add(

@@ -83,7 +83,7 @@ def pair_estimator(by: str, *, beyond_chance: bool = False) -> PairEstimator:
     if one_of("by", by, BY) == "shape":
         return partial(squared_shape_distances, beyond_chance=beyond_chance)
     if beyond_chance:
-        raise ParameterError("beyond_chance must go with by='shape', got 'size'")
+        raise ParameterError("beyond_chance=True needs by='shape'", "beyond_chance", "by")
     return squared_distances
 
 
@@ -164,7 +164,9 @@ def by_evidence(value: Floats, lower: Floats, upper: Floats) -> NDArray[np.int64
 def checked_sketches(name: str, sketches: object, at_least: int) -> Sketches:
     """The sketches, if they are sketches of so many rows."""
     if not isinstance(sketches, Sketches):
-        raise ParameterError(f"{name} must be al.Sketches, got {type(sketches).__name__}")
+        raise ParameterError(f"{name} must be al.Sketches, got {type(sketches).__name__}", name)
     if len(sketches) < at_least:
-        raise ParameterError(f"{name} must have at least {plural(at_least, 'row')}, got {len(sketches)}")
+        raise ParameterError(
+            f"{name} must have at least {plural(at_least, 'row')}, got {len(sketches)}", name
+        )
     return sketches

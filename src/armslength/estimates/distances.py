@@ -78,9 +78,11 @@ def valid_squared_distances(estimate: Estimate) -> Floats:
     need a true metric. The result is biased, and the intervals of the estimate do not apply to it.
     """
     if not np.isfinite(estimate.value).all():
-        raise ParameterError("estimate must be finite, got infinity or NaN")
+        raise ParameterError("estimate must be finite, got infinity or NaN", "estimate")
     if estimate.quantity != "squared distances" or not estimate.within:
-        raise ParameterError(f"estimate must be al.squared_distances within one set, got {estimate.quantity}")
+        raise ParameterError(
+            f"estimate must be al.squared_distances within one set, got {estimate.quantity}", "estimate"
+        )
     eigenvalues, vectors = np.linalg.eigh(gram_matrix(estimate.value))
     gram = (vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T
     squares = np.diag(gram)
@@ -100,7 +102,7 @@ def checked_pair(a: Sketches, b: Sketches | None) -> tuple[Sketches, Sketches]:
     """Both sides of a comparison, if they can be compared."""
     for sketches in (a, b):
         if sketches is not None and not isinstance(sketches, Sketches):
-            raise ParameterError(f"sketches must be al.Sketches, got {type(sketches).__name__}")
+            raise ParameterError(f"sketches must be al.Sketches, got {type(sketches).__name__}", "sketches")
     if b is None:
         return a, a
     check_same_space((*a.protocols, *b.protocols))

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from armslength import plots
 from armslength.checks import one_of, short_repr
-from armslength.errors import ParameterError
+from armslength.errors import ParameterError, plural
 from armslength.estimates.intervals import Bounds, Level, Rule
 from armslength.estimates.pair_noise import Floats
 from armslength.results import Result, data_frame
+from armslength.sketches.sketches import unknown_label
 
 KINDS = ("heatmap", "intervals")
 _QUICK = 100_000  # values whose intervals take no noticeable time
@@ -49,7 +50,9 @@ class Estimate(Result):
         """The variance over seed and noise: the exact formula, at the estimate where the formula has an unknown."""
         variance = self.rule.variance
         if variance is None:
-            raise ParameterError(f"variance must be of squared quantities, got {self.quantity}; use interval")
+            raise ParameterError(
+                f"variance is known only for squared quantities, not for {self.quantity}; use interval()"
+            )
         return variance
 
     @property
@@ -88,7 +91,9 @@ class Estimate(Result):
         """Part of the estimate, by label or list of labels along each axis."""
         keys = chosen if isinstance(chosen, tuple) else (chosen,)
         if len(keys) > self.value.ndim:
-            raise ParameterError(f"labels must be at most {self.value.ndim}, got {len(keys)}")
+            raise ParameterError(
+                f"{self.quantity} have {plural(self.value.ndim, 'label')} each, got {len(keys)}"
+            )
         numbers = [self._numbers(axis, key) for axis, key in enumerate(keys)]
         within = self.within and len(keys) == 1 and not isinstance(chosen, str)
         if len(numbers) < self.value.ndim:
@@ -111,7 +116,7 @@ class Estimate(Result):
         if len(lines[0]) != 1:
             count = self.pairs if len(lines[0]) else 0
             raise ParameterError(
-                f"float must get one value, got {count}; choose one by its labels, as in estimate['north', 'south']"
+                f"cannot convert an estimate of {plural(count, 'value')} to float; choose one by its labels, as in estimate['north', 'south']"
             )
         return float(self.value[lines][0])
 
@@ -156,7 +161,7 @@ class Estimate(Result):
         is_matrix = min((*self.value.shape, self.pairs) if self.value.ndim == 2 else (0,)) > 1
         chosen = KINDS[not is_matrix] if kind is None else one_of("kind", kind, KINDS)
         if chosen == "heatmap" and self.value.ndim != 2:
-            raise ParameterError(f"kind must be intervals for {self.quantity}, got heatmap")
+            raise ParameterError(f"kind must be 'intervals' for {self.quantity}, got 'heatmap'", "kind")
         lower, upper = self.interval(level, method=method, simultaneous=simultaneous)
         resolved = (lower > 0) | (upper < 0)
         label = f"{self.quantity}{self._unit()}"
@@ -182,14 +187,14 @@ class Estimate(Result):
     def _numbers(self, axis: int, key: str | Sequence[str]) -> NDArray[np.int64]:
         """The index of these labels along an axis."""
         chosen = [key] if isinstance(key, str) else key
-        if not isinstance(chosen, list):
+        if not isinstance(chosen, list) or not all(isinstance(label, str) for label in chosen):
             raise ParameterError(f"label must be text or a list of texts, got {short_repr(key)}")
         labels = self.labels[axis]
         for label in chosen:
-            if labels.count(label) != 1:
-                problem = "occurs more than once" if label in labels else "is not there"
-                rule = f"label must name one of {len(labels)} rows"
-                raise ParameterError(f"{rule}, got {short_repr(label)}, which {problem}")
+            if label not in labels:
+                raise unknown_label(label, labels)
+            if labels.count(label) > 1:
+                raise ParameterError(f"{labels.count(label)} rows are labelled {short_repr(label)}")
         return np.array([labels.index(label) for label in chosen], dtype=np.int64)
 
     def lines(self, limit: int | None = None) -> tuple[NDArray[np.int64], ...]:

@@ -35,11 +35,13 @@ class Level:
 
     def __post_init__(self) -> None:
         if not self.tail > 0:
-            raise ParameterError("level must be below 1, got one that leaves no error")
+            raise ParameterError("level must be below 1", "level")
         if self.method == "asymptotic" and not ndtri(self.tail) >= -LARGEST_DEVIATE:
             raise ParameterError(
                 f"level must leave a tail of at least 1e-12 to each end, got {self.tail:.3g}; "
-                'lower the level, compare fewer pairs, or use method="guaranteed"'
+                'lower the level, compare fewer pairs, or use method="guaranteed"',
+                "level",
+                "method",
             )
 
     @classmethod

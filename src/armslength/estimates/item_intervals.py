@@ -59,7 +59,7 @@ def item_intervals(rows: Sequence[Sketches], items: Any, error: float) -> ItemIn
     if not has_own_rows and blocks is None:
         raise ParameterError(
             f"transform must be SparseJL in blocks or Identity to tell items apart, got {transform.name}; "
-            "plan the next release with --explain"
+            "plan the next release to explain items"
         )
     encoded = transform.signed_rows(items).astype(np.int64)
     bins, signs = np.where(encoded < 0, -1 - encoded, encoded), np.where(encoded < 0, -1, 1)  # n x s
@@ -176,7 +176,7 @@ def _by_bins(
         lower[chosen[rows]], upper[chosen[rows]] = lows[:, blocks_used - majority], highs[:, majority - 1]
         value[chosen[rows]] = np.nanmedian(estimates[0, rows] + hidden, axis=1)
     if not np.isfinite(upper).any():
-        raise NotResolvableError(_refusal(count, numbers.shape[1], blocks, factor, error))
+        raise NotResolvableError(_refusal(count, numbers.shape[1], blocks, factor, error), "explain")
     if blocks == 1:
         return ItemIntervals(value, lower, upper, count, bins[:, 0], signs[:, 0])
     return ItemIntervals(value, lower, upper, len(chosen))
@@ -206,16 +206,16 @@ def _rank_of_one_block(free: int, bins: int, factor: int, error: float) -> int:
 
 def _refusal(count: int, coordinates: int, blocks: int, factor: int, error: float) -> str:
     needed = math.ceil(count * (1 if factor == 1 else factor + error) / error - _ROUNDING)
-    problem = f"cannot be resolved: intervals of {plural(count, 'item')} that hold together"
+    problem = f"intervals of {plural(count, 'item')} that hold together"
     if blocks == 1:
         return (
-            f"{problem} take a sketch of {needed} numbers with sparsity 1, got {coordinates}; list at most "
-            f"{math.floor(coordinates * count / needed)} items, or plan the next release with --explain {count}, "
+            f"{problem} take a sketch of {needed} numbers with sparsity 1, and this one has {coordinates}; list at most "
+            f"{math.floor(coordinates * count / needed)} items, or plan the next release with explain={count}, "
             "which takes more numbers, sparsity 3 or no projection"
         )
     return (
-        f"{problem} take more bins, got {coordinates // blocks} in each of {blocks} blocks; "
-        f"list fewer items, or plan the next release with --explain {count}"
+        f"{problem} take more than the {coordinates // blocks} bins in each of {blocks} blocks; "
+        f"list fewer items, or plan the next release with explain={count}"
     )
 
 

@@ -290,7 +290,7 @@ def _shared_noises(
     lengths = np.diff(left.noises.starts)[i].sum() + np.diff(right.noises.starts)[j].sum()
     if lengths > _MOST_TERMS:
         raise ParameterError(
-            f"pairs of rows with noises in common must have at most {_MOST_TERMS:,} noises together, got {lengths:,}; compare fewer rows at a time"
+            f"pairs of rows with noises in common have {lengths:,} noises together, more than {_MOST_TERMS:,}; compare fewer rows at a time"
         )
     first, second = left.noises.take(i), right.noises.take(j)
     if factors is not None:

@@ -82,14 +82,13 @@ class Prevalence:
         """
         if sketches.margins is None or sketches.totals is None:
             raise ParameterError(
-                "sketches must have been released with the same margins, got some without or with others; "
-                "plan a protocol with margins"
+                "sketches have not all been released with the same margins; plan a protocol with margins"
             )
         noises = sketches.noises.sum()
         weights = np.ones(len(sketches)) if weights is None else weights
         if noises.in_clear.any() or not len(noises.ids) or (noises.coefficients != 1).any():
             raise ParameterError(
-                "rows to explain must be released rows, or sums of them, each once, got multiples, differences or data in the clear"
+                "only released rows and their sums, each row once, can be explained, not multiples, differences or data in the clear"
             )
         terms = [
             (protocol, float(weight))

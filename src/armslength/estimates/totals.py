@@ -118,7 +118,9 @@ def total_rule(sketches: Sketches) -> Total:
     """The rule of the totals of these rows, which must have been released with them."""
     if sketches.totals is None:
         raise ParameterError(
-            "sketches must have been released with totals, got some without; plan a protocol with total_share"
+            "sketches have been released without totals; plan a protocol with total_share",
+            "sketches",
+            "total_share",
         )
     unit = float(sketches.protocols[0].resolution)
     noises = tuple(

@@ -84,7 +84,9 @@ def index_labels(X: Any) -> list[str] | None:
     labels = list(index)
     if len(set(labels)) < len(labels) or not all(isinstance(label, str) for label in labels):
         raise InputError(
-            "the index of X must name each row once, got duplicates or missing names; pass labels, or X.reset_index(drop=True)"
+            "the index of X has duplicate or missing names; pass labels, or X.reset_index(drop=True)",
+            "X",
+            "labels",
         )
     return labels
 
@@ -92,15 +94,17 @@ def index_labels(X: Any) -> list[str] | None:
 def _checked_items(protocol: Protocol, items: Any) -> Any:
     """Items of the type that the protocol declares."""
     if items is None:
-        raise InputError("items must name the columns of X for an open vocabulary, got None")
+        raise InputError("items must name the columns of X for an open vocabulary", "items", "X")
     if isinstance(items, np.ndarray):
         items = items.tolist()
     if isinstance(items, (str, bytes)) or not isinstance(items, (Sequence, range)):
-        raise InputError(f"items must be a list of type {protocol.items}, got {type(items).__name__}")
+        raise InputError(
+            f"items must be a list of type {protocol.items}, got {type(items).__name__}", "items"
+        )
     names = read_to_the_end(items)
     check_item_types(protocol, names)
     if len(set(names)) != len(names):
-        raise InputError("items must name each column once, got duplicates; add those columns up first")
+        raise InputError("items names a column twice; add up columns of the same name first", "items")
     return names
 
 
@@ -108,7 +112,7 @@ def check_item_types(protocol: Protocol, items: list[Any]) -> None:
     """Refuses items that are not of the type that the protocol declares."""
     wanted = str if protocol.items == "string" else (int, np.integer)
     if not all(issubclass(kind, wanted) and not issubclass(kind, bool) for kind in set(map(type, items))):
-        raise InputError(f"items must be of the protocol's type {protocol.items}, got another; convert them")
+        raise InputError(f"items must all be of the protocol's type {protocol.items}; convert them", "items")
 
 
 def _parts(protocol: Protocol, X: Any, items: Any) -> tuple[Iterable[Rows], dict[str, Any]]:
@@ -125,13 +129,13 @@ def _parts(protocol: Protocol, X: Any, items: Any) -> tuple[Iterable[Rows], dict
         except MemoryError:
             raise OutOfMemoryError(NO_MEMORY) from None
         except Exception:  # noqa: BLE001  # an engine's own error may quote the data
-            raise InputError("X must be a readable table of numbers with names, got something else") from None
+            raise InputError("cannot read X as a table of numbers with named columns", "X") from None
     column_items = {}
     if width is None:
         names = None if reader is None else _data_columns(reader.schema)
         column_items["items"] = _checked_items(protocol, names if items is None else items)
     elif items is not None:
-        raise ParameterError("items must be left out when input_dim is fixed")
+        raise ParameterError("items cannot be given when input_dim is fixed", "items", "input_dim")
     if reader is not None:
         return _table_parts(reader, grid, width, protocol.vocabulary), column_items
     return [_sparse_rows(X, grid, width) if sparse.issparse(X) else _dense_rows(X, grid, width)], column_items
@@ -157,25 +161,27 @@ def _data_columns(schema: pa.Schema) -> list[str]:
         index = (schema.pandas_metadata or {}).get("index_columns", [])
         names = [name for name in schema.names if name not in index]
     except (ValueError, TypeError, AttributeError, RecursionError):  # it may hold anything
-        raise InputError("X must have valid pandas metadata or none, got other; drop its metadata") from None
+        raise InputError("the pandas metadata of X is invalid; drop it", "X") from None
     if len(set(names)) != len(names):
-        raise InputError("columns of X must have different names, got duplicates")
+        raise InputError("two columns of X have the same name; rename one", "X")
     return names
 
 
 def _check_matrix(X: Any, width: int | None) -> None:
     check_shape(X.shape, width)
     if X.shape[0] == 0:
-        raise InputError("X must have a row, got none")
+        raise InputError("X has no rows", "X")
     if X.dtype.kind not in "biuf":
-        raise InputError(f"X must hold integers or floats, got {type_name(X.dtype)}")
+        raise InputError(f"X must hold integers or floats, got {type_name(X.dtype)}", "X")
 
 
 def _dense_rows(X: Any, grid: Grid, width: int | None) -> DenseRows:
     array = plain_array(X, "X")
     is_list_of_floats = isinstance(X, (list, tuple)) and array.dtype.kind == "f"
     if is_list_of_floats and np.any(np.abs(array) >= 2.0**53) and _has_large_integers(X):
-        raise InputError("X must be an integer array when it holds large integers, got a list with floats")
+        raise InputError(
+            "X is a list that would round large integers to floats; pass an array of integers", "X"
+        )
     _check_matrix(array, width)
     buffers = threading.local()
 
@@ -199,9 +205,9 @@ def _has_large_integers(values: Any) -> bool:
 def _sparse_rows(X: Any, grid: Grid, width: int | None) -> SparseRows:
     _check_matrix(X, width)
     if not grid.zero_stays_zero:
-        raise InputError("value_range must hold 0 for sparse X, got a range without it; pass X.toarray()")
+        raise InputError("value_range must contain 0 for sparse X; pass X.toarray()", "value_range", "X")
     if X.shape[0] * X.shape[1] >= 2**63:
-        raise InputError("sparse X must have fewer than 2^63 places, got more; release it in parts")
+        raise InputError("sparse X has 2^63 places or more; release it in parts", "X")
     # integers that are only multiplied and added up need no order, and may come twice
     rows = stored_rows(X, any_order=grid.is_linear and X.dtype.kind != "f")
     return SparseRows(*(_by_rows(X, grid) if rows is None else rows), X.shape[1], grid.integers)
@@ -214,13 +220,13 @@ def _by_rows(X: Any, grid: Grid) -> tuple[Integers, Integers, NDArray[Any]]:
     duplicates = int((places[1:] == places[:-1]).sum())
     if duplicates:
         if entries.dtype.kind == "f":
-            raise InputError(
-                "sparse X of real values must have each entry once, got duplicates; add them up first"
-            )
+            raise InputError("sparse X has duplicate entries of real values; add them up first", "X")
         # they add up before they are clamped or floored, so the sums must not wrap
         largest = max(abs(int(entries.max())), abs(int(entries.min())))
         if not grid.is_linear and largest * (duplicates + 1) >= 2**63:
-            raise InputError("sparse X must have each large entry once, got duplicates that could overflow")
+            raise InputError(
+                "sparse X has duplicate entries whose sum could overflow; add them up first", "X"
+            )
         entries = entries.astype(np.int64)
     by_row = sparse.coo_array((entries, (rows, columns)), shape=X.shape).tocsr()
     by_row.sum_duplicates()
@@ -239,7 +245,8 @@ def _table_parts(
             # no names: those of a pivoted table are items of the data
             problem = "decimals with a fraction" if is_decimal else type_name(kind)
             raise InputError(
-                f"columns of X must hold numbers, got {problem} in column number {number} (from 0); leave it out, or cast it"
+                f"columns of X must hold numbers, got {problem} in column number {number} (from 0); leave it out, or cast it",
+                "X",
             )
     check_columns(names, vocabulary)
     check_shape((1, len(names)), width)
@@ -254,7 +261,7 @@ def _table_parts(
                 block[:, number] = grid.integers(_numbers(part.column(name), number))
             yield DenseRows(block)
     if not has_rows:
-        raise InputError("X must have a row, got none")
+        raise InputError("X has no rows", "X")
 
 
 def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
@@ -263,21 +270,19 @@ def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
     except MemoryError:
         raise OutOfMemoryError(NO_MEMORY) from None
     except Exception:  # noqa: BLE001  # an engine's own error may quote the data
-        raise InputError("X must be readable to its end, got an error in the middle") from None
+        raise InputError("cannot read X to its end", "X") from None
 
 
 def _numbers(column: pa.Array, number: int) -> NDArray[Any]:
     """The column as an array, if nothing is missing and whole decimals fit int64."""
     if column.null_count:
-        raise InputError(
-            f"columns of X must have no missing values, got some in column number {number} (from 0); fill them first"
-        )
+        raise InputError(f"X has missing values in column number {number} (from 0); fill them first", "X")
     if pa.types.is_decimal(column.type):
         try:
             column = column.cast(pa.int64())
         except pa.ArrowInvalid:
             raise InputError(
-                f"decimals of X must fit int64, got larger in column {number} (from 0)"
+                f"X has decimals that do not fit int64 in column number {number} (from 0)", "X"
             ) from None
     values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
     return values

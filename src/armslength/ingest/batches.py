@@ -161,12 +161,13 @@ def _engine_type(role: str, kind: pa.DataType) -> pa.DataType:
     elif pa.types.is_decimal(value):
         if value.precision > _MOST_DIGITS or value.scale < 0:
             raise InputError(
-                f"{role} must be a column of text or numbers, of decimals those of at most {_MOST_DIGITS} digits without a negative scale, got others; cast it first"
+                f"{role} has decimals of more than {_MOST_DIGITS} digits, or of a negative scale; cast it first",
+                role,
             )
         plain = pa.decimal128(value.precision, value.scale)
     elif pa.types.is_nested(value) or pa.types.is_float16(value) or _is_foreign(value):
         name = getattr(value, "extension_name", type_name(value)).removeprefix("arrow.")
-        raise InputError(f"{role} must be a column of text or numbers, got {name}; cast it first")
+        raise InputError(f"{role} must be a column of text or numbers, got {name}; cast it first", role)
     return kind if plain == value else plain
 
 

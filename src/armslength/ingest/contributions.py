@@ -147,10 +147,15 @@ def person_rule(
         rule = Votes if is_bounded else CheckedVotes
         return rule(key, groups, protocol.spread_sample)
     if not isinstance(protocol.contribution, int):
-        raise ParameterError('contribution must be "vote" or a whole number for an event table, got none')
+        raise ParameterError(
+            'contribution must be "vote" or a whole number for an event table', "contribution"
+        )
     bound = math.floor(protocol.contribution / protocol.resolution)
     if not 1 <= bound < 2**62:
-        raise ParameterError("contribution must be 1 to 2^62 times the resolution, got another")
+        raise ParameterError(
+            f"contribution must be 1 to 2^62 times the resolution, got {protocol.contribution}",
+            "contribution",
+        )
     return KeyedOrder(key, groups, bound if is_bounded else _NO_BOUND)
 
 

@@ -13,7 +13,16 @@ from urllib.parse import quote
 import duckdb
 import pyarrow as pa
 
-from armslength.errors import NO_MEMORY, InputError, OutOfMemoryError, ParameterError
+from armslength.errors import (
+    NO_MEMORY,
+    ArmslengthError,
+    InputError,
+    MissingFileError,
+    MissingPackageError,
+    OutOfMemoryError,
+    ParameterError,
+    UnknownNameError,
+)
 from armslength.ingest.event_columns import quoted
 from armslength.threads import interruptible
 
@@ -84,9 +93,7 @@ class Database:
     def _reader(self, columns: str, end: str = "") -> Iterator[Any]:
         """The rows of a query on the table, in a new connection that cannot write."""
         if (self.table is None) == (self.query is None):
-            raise ParameterError(
-                "a database must come with either table or query (--table or --query), got none or both"
-            )
+            raise ParameterError("a database needs either table or query, and not both", "table", "query")
         inside = (
             f"({self.query.strip().rstrip(';')}\n)"
             if self.query is not None
@@ -112,8 +119,8 @@ class Database:
         try:
             driver = import_module("adbc_driver_postgresql.dbapi")
         except ImportError:
-            raise ParameterError(
-                "PostgreSQL needs a driver, got none: pip install 'armslength[postgresql]'"
+            raise MissingPackageError(
+                'PostgreSQL needs a driver: pip install "armslength[postgresql]"'
             ) from None
         try:
             return interruptible(lambda: driver.connect(self.address))
@@ -138,19 +145,17 @@ class Database:
         path = self.address[len(start) :]
         if not self.address.lower().startswith(start) or not path:
             raise ParameterError(
-                f"a database file must be written {start}visits.db, or {start}/data/visits.db with its whole path, got another form"
+                f"write a database file as {start}visits.db, or as {start}/data/visits.db with its whole path"
             )
         if not Path(path).is_file():
-            raise ParameterError(
-                "a database must be a file that is there, got none; a whole path begins with four slashes"
-            )
+            raise MissingFileError("no such database file; a whole path begins with four slashes")
         return Path(path).resolve()
 
     @contextmanager
     def _our_errors(self) -> Iterator[None]:
         try:
             yield
-        except (InputError, ParameterError):
+        except ArmslengthError:
             raise
         except (MemoryError, duckdb.OutOfMemoryException):
             raise OutOfMemoryError(NO_MEMORY) from None
@@ -158,17 +163,15 @@ class Database:
             message = f"{getattr(problem, 'sqlstate', None) or ''}{problem}"
             if _NO_TABLE.match(message) or (self.query is None and _NO_SELECT.match(message)):
                 names = self._tables()
-                raise InputError(
-                    f"the {self.scheme} database has no table of this name; its tables are {', '.join(map(repr, names[:20])) or 'none'}"
+                raise UnknownNameError(
+                    f"the {self.scheme} database has no such table; its tables are {', '.join(map(repr, names[:20])) or 'none'}"
                 ) from None
             if _NO_COLUMN.match(message):
-                raise InputError("the query names a column that is not there") from None
+                raise UnknownNameError("query names a column that does not exist", "query") from None
             if _NO_SELECT.match(message):
-                raise InputError(
-                    "query must be one SELECT, got another statement or a syntax error"
-                ) from None
+                raise InputError("query must be one SELECT without syntax errors", "query") from None
             raise InputError(
-                f"cannot read the {self.scheme} database: damaged, of another kind, or open elsewhere to be written, or the query fails; "
+                f"cannot read the {self.scheme} database: it is damaged, of another kind or locked by a writer, or the query fails; "
                 "try it in the database's own shell"
             ) from None
 

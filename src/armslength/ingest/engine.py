@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from armslength.errors import NO_MEMORY, ArmslengthError, InputError, OutOfMemoryError
+from armslength.errors import NO_MEMORY, ArmslengthError, InputError, MissingFileError, OutOfMemoryError
 from armslength.ingest.batches import joined
 from armslength.ingest.event_columns import (
     EventColumns,
@@ -144,6 +144,8 @@ def _our_errors(problems: list[BaseException]) -> Iterator[None]:
     """The engine's errors as ours: its own messages may quote data."""
     try:
         yield
+    except MissingFileError:
+        raise
     except (
         duckdb.Error,
         pa.ArrowException,
@@ -157,9 +159,11 @@ def _our_errors(problems: list[BaseException]) -> Iterator[None]:
         if problems or isinstance(problem, MemoryError):
             raise OutOfMemoryError(NO_MEMORY) from None
         if isinstance(problem, duckdb.OutOfMemoryException):
-            raise OutOfMemoryError(TOO_LITTLE) from None
+            raise OutOfMemoryError(TOO_LITTLE, "memory") from None
         if isinstance(problem, RuntimeError) and "interrupted" in str(problem).lower():
             raise KeyboardInterrupt from None
         if BAD_LINE in str(problem):
-            raise InputError("source must hold one JSON object on each line, got another line") from None
-        raise InputError("cannot read source: damaged, or not the type that its extension says") from None
+            raise InputError("source has a line that is not a JSON object", "source") from None
+        raise InputError(
+            "cannot read source: it is damaged, or not what its extension says", "source"
+        ) from None

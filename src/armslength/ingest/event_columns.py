@@ -42,9 +42,9 @@ class EventColumns:
         roles = self.named
         for role, name in roles.items():
             if not isinstance(name, str) or name == "":  # type: ignore[redundant-expr]  # callers may have no type checker
-                raise ParameterError(f"{role} must be the name of a column, got {type(name).__name__}")
+                raise ParameterError(f"{role} must be the name of a column, got {type(name).__name__}", role)
         if len({name.casefold() for name in roles.values()}) != len(roles):
-            raise ParameterError(f"{' and '.join(roles)} must be different columns, got one twice")
+            raise ParameterError(f"{' and '.join(roles)} must be different columns", *roles)
 
     @property
     def named(self) -> dict[str, str]:
@@ -93,7 +93,7 @@ def id_expression(column: str, kind: str, role: str) -> str:
     elif is_whole(kind) or kind in {"VARCHAR", "UUID", "DATE", NULL_TYPE} or kind.startswith("ENUM"):
         name = f"CAST({column} AS VARCHAR)"
     else:
-        raise InputError(f"{role} must be a column of text or numbers, got {type_name(kind)}; cast it")
+        raise InputError(f"{role} must be a column of text or numbers, got {type_name(kind)}; cast it", role)
     return f"nullif({name}, '')"
 
 
@@ -134,7 +134,9 @@ def item_expression(column: str, kind: str, protocol: Protocol, *, is_text: bool
         if kind == "JSON":
             return _null_where(missing, f"json_type({column}) <> 'VARCHAR'", value=f"{column} ->> '$'")
         if kind not in ("VARCHAR", NULL_TYPE) and not kind.startswith("ENUM"):
-            raise InputError(f"item must be of the protocol's type string, got {type_name(kind)}; cast it")
+            raise InputError(
+                f"item must be of the protocol's type string, got {type_name(kind)}; cast it", "item"
+            )
         return f"nullif(CAST({column} AS VARCHAR), '')"
     broken = [missing]
     if kind == "JSON":
@@ -147,7 +149,9 @@ def item_expression(column: str, kind: str, protocol: Protocol, *, is_text: bool
     elif is_whole(kind) or kind == NULL_TYPE:
         number = f"TRY_CAST({column} AS BIGINT)"  # NULL where it does not fit 64 bits
     else:
-        raise InputError(f"item must be of the protocol's type int64, got {type_name(kind)}; cast it first")
+        raise InputError(
+            f"item must be of the protocol's type int64, got {type_name(kind)}; cast it first", "item"
+        )
     if by_number:
         broken.append(f"{number} NOT BETWEEN 0 AND {(protocol.transform.input_dim or 0) - 1}")
     return _null_where(*broken, value=number)
@@ -190,4 +194,4 @@ def real_expression(column: str, kind: str, role: str, *, is_text: bool) -> str:
         return f"CASE WHEN regexp_full_match({column}, '{_NUMBER}') THEN TRY_CAST({column} AS DOUBLE) END"
     if is_whole(kind) or kind in {*REAL, NULL_TYPE} or kind.startswith("DECIMAL"):
         return f"CAST({column} AS DOUBLE)"
-    raise InputError(f"{role} must be a column of numbers, got {type_name(kind)}; cast it first")
+    raise InputError(f"{role} must be a column of numbers, got {type_name(kind)}; cast it first", role)

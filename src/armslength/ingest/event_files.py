@@ -70,7 +70,7 @@ class EventFile:
         except MemoryError:
             raise OutOfMemoryError(NO_MEMORY) from None
         except (pa.ArrowException, OSError):
-            raise InputError(f"{self.name} must be a {self.kind} file, got damage or another kind") from None
+            raise InputError(f"cannot read {self.name}: it is damaged, or not a {self.kind} file") from None
 
     def parquet_batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """These columns of a Parquet file."""
@@ -98,7 +98,7 @@ class EventFile:
         except MemoryError:
             raise OutOfMemoryError(NO_MEMORY) from None
         except (OSError, EOFError, pa.ArrowException):
-            raise InputError(f"cannot read {self.name}: damaged, or not what its name says") from None
+            raise InputError(f"cannot read {self.name}: it is damaged, or not what its name says") from None
 
     def _stored(self, *, look: bool) -> Any:
         if self.filesystem is not None:
@@ -108,7 +108,8 @@ class EventFile:
     def wrong_encoding(self) -> InputError:
         """The error for text in another encoding."""
         return InputError(
-            f"cannot read {self.name}: its text is not {self.encoding}; pass its encoding, such as encoding='latin-1'"
+            f"cannot read {self.name}: its text is not {self.encoding}; pass its encoding, such as encoding='latin-1'",
+            "encoding",
         )
 
 

@@ -61,15 +61,16 @@ class TableJob:
     ) -> Self:
         """The job, if the protocol fits an event table; the arguments are those of `Protocol.release_table`."""
         if not isinstance(protocol, Protocol):
-            raise ParameterError(f"protocol must be al.Protocol, got {type(protocol).__name__}")
+            raise ParameterError(f"protocol must be al.Protocol, got {type(protocol).__name__}", "protocol")
         person_rule(bytes(32), (), protocol)
         if not protocol.unit:
-            raise ParameterError("unit must say in the protocol who is protected, such as 'one patient'")
+            raise ParameterError("the protocol must say who is protected, such as unit='one patient'", "unit")
         check_settings_for_tables(protocol)
         columns = _with_record(columns, protocol)
         if protocol.votes and columns.weight is not None:
             raise ParameterError(
-                "weight must be left out where people vote, got one; make a protocol with a contribution to add up weights"
+                "weight cannot be used where people vote; to add up weights, make a protocol with a contribution",
+                "weight",
             )
         names, table = item_names(protocol, vocabulary), None
         if margins is not None or protocol.margins is not None:
@@ -180,7 +181,9 @@ class TableJob:
                 try:
                     block = encoder.block(batch)
                 except UnicodeDecodeError:  # its message would show data
-                    raise InputError("cannot read source: it holds text that is no UTF-8") from None
+                    raise InputError(
+                        "cannot read source: it holds text that is not UTF-8", "source"
+                    ) from None
                 if block is not None:
                     store.add(block)
 
@@ -220,12 +223,10 @@ def _with_record(columns: EventColumns, protocol: Protocol) -> EventColumns:
     """The columns, with those of the protocol's record, if it has one, instead of an item."""
     if protocol.record is None:
         if columns.item is None:
-            raise ParameterError(
-                "item must be the name of a column where the protocol has no record, got none"
-            )
+            raise ParameterError("item must name a column: the protocol has no record", "item")
         return columns
     if columns.item is not None:
-        raise ParameterError("item must be left out where the protocol has a record, got one")
+        raise ParameterError("item cannot be combined with a protocol that has a record", "item")
     return replace(columns, record=record_roles(protocol.record))
 
 
@@ -241,22 +242,34 @@ def public_groups_of(group: str | None, listed: Any, label: str | None) -> Publi
     """The groups of a release: those listed, with a column; or one, with a label."""
     if group is None:
         if listed is not None:
-            raise ParameterError("public_groups must go with a group column, got none; or give a label")
+            raise ParameterError(
+                "public_groups needs a group column; for one group, give a label", "public_groups"
+            )
         if label is None:
             raise ParameterError(
-                "groups must be public: say the group column with its public groups, or one label if all events are of one group"
+                "give label if all events belong to one group, otherwise group and public_groups",
+                "label",
+                "group",
+                "public_groups",
             )
         return PublicGroups(tuple(checked_labels([label], 1) or ()), None)
     if label is not None:
-        raise ParameterError("label must be left out when there is a group column: its groups name the rows")
+        raise ParameterError(
+            "label cannot be combined with group: the groups name the rows", "label", "group"
+        )
     if listed is None:
         raise ParameterError(
-            "public_groups must list every group that gets a row: read off the data, the list would tell who is in it"
+            "public_groups must list every group that gets a row: read off the data, the list would tell who is in it",
+            "public_groups",
         )
     if isinstance(listed, (str, bytes)) or not isinstance(listed, Sequence):
-        raise ParameterError(f"public_groups must be a list of names, got {short_repr(listed)}")
+        raise ParameterError(
+            f"public_groups must be a list of names, got {short_repr(listed)}", "public_groups"
+        )
     if not 1 <= len(listed) <= _MOST_GROUPS:
-        raise ParameterError(f"public_groups must list 1 to {_MOST_GROUPS} groups, got {len(listed)}")
+        raise ParameterError(
+            f"public_groups must list 1 to {_MOST_GROUPS} groups, got {len(listed)}", "public_groups"
+        )
     return PublicGroups(tuple(checked_labels(list(listed), len(listed)) or ()), group)
 
 
@@ -266,20 +279,21 @@ def item_names(protocol: Protocol, vocabulary: Any) -> list[str] | None:
         vocabulary = protocol.record.items()
     if protocol.transform.input_dim is None:
         if vocabulary is not None:
-            raise ParameterError("vocabulary must be left out for an open vocabulary, got one")
+            raise ParameterError("vocabulary cannot be given for an open vocabulary", "vocabulary")
         return None
     if protocol.items != "string" and (vocabulary is not None or protocol.vocabulary is not None):
-        raise ParameterError("items must be 'string' in a protocol with a vocabulary, got 'int64'")
+        raise ParameterError("items must be 'string' in a protocol with a vocabulary, got 'int64'", "items")
     if vocabulary is not None:
         width = protocol.transform.input_dim
         if isinstance(vocabulary, str) or checked_vocabulary(vocabulary, width) != protocol.vocabulary:
-            raise ParameterError("vocabulary must be the list that the protocol was made with, got other")
+            raise ParameterError("vocabulary must be the list that the protocol was made with", "vocabulary")
         return [canonical_text(name).decode() for name in vocabulary]
     if protocol.vocabulary is not None:
-        raise ParameterError("vocabulary must list the names of the protocol's coordinates, got nothing")
+        raise ParameterError("vocabulary must list the names of the protocol's coordinates", "vocabulary")
     if protocol.items != "int64":
         raise ParameterError(
             "items must be 'int64' (column numbers) for a fixed input_dim without a vocabulary, got 'string'; "
-            "use an open vocabulary, or give the protocol a vocabulary"
+            "use an open vocabulary, or give the protocol a vocabulary",
+            "items",
         )
     return None

@@ -32,10 +32,10 @@ def event_sums(protocol: Protocol, items: Any, amounts: Any) -> Sums:
         items = read_to_the_end(items)
     column = _arrow_column(items)
     if column is not None and column.null_count:
-        raise InputError("items must have no missing values, got some; leave those events out")
+        raise InputError("items has missing values; leave those events out", "items")
     if transform.input_dim is not None:
         if column is not None and not pa.types.is_integer(column.type):
-            raise InputError(f"columns must be a list of column numbers, got {type_name(column.type)}")
+            raise InputError(f"items must be column numbers, got {type_name(column.type)}", "items")
         numbers = transform.column_numbers(items if column is None else column.to_numpy())
         whole = _whole_amounts(amounts, len(numbers))
         values = _sketch_of_numbers(transform, numbers, whole)[None, :]
@@ -87,13 +87,15 @@ def _arrow_column(items: Any) -> pa.ChunkedArray | None:
     except MemoryError:
         raise OutOfMemoryError(NO_MEMORY) from None
     except Exception:  # noqa: BLE001  # an engine's own error may quote the data
-        raise InputError("items must be one column, got something else") from None
+        raise InputError("cannot read items as one column", "items") from None
 
 
 def _column_of_list(protocol: Protocol, items: Any) -> pa.ChunkedArray:
     """Items of a list or an array as an Arrow column of the protocol's type."""
     if isinstance(items, Mapping):
-        raise InputError("items must be a list of items, got a mapping; pass its keys, and values as amounts")
+        raise InputError(
+            "items must be a list, got a mapping; pass its keys, and its values as amounts", "items"
+        )
     try:
         values = items.tolist() if isinstance(items, np.ndarray) else list(items)
         check_item_types(protocol, values)  # before Arrow, which takes 1.0 and True for 1
@@ -101,7 +103,7 @@ def _column_of_list(protocol: Protocol, items: Any) -> pa.ChunkedArray:
     except InputError:
         raise
     except TypeError:
-        raise InputError(f"items must be a list of items, got {type(items).__name__}") from None
+        raise InputError(f"items must be a list, got {type(items).__name__}", "items") from None
     except MemoryError:
         raise OutOfMemoryError(NO_MEMORY) from None
     except Exception:  # noqa: BLE001  # an engine's own error may quote the data
@@ -114,12 +116,12 @@ def _counts(column: pa.ChunkedArray, amounts: NDArray[np.int64], kind: str) -> t
     text_types = (pa.string(), pa.large_string(), pa.string_view())
     if not (value_type in text_types if kind == "string" else pa.types.is_integer(value_type)):
         raise InputError(
-            f"items must be of the protocol's type {kind}, got {type_name(value_type)}; cast them"
+            f"items must be of the protocol's type {kind}, got {type_name(value_type)}; cast them", "items"
         )
     try:
         column.validate(full=True)  # it may come from anywhere
     except pa.ArrowException:
-        raise InputError("items must be valid text or a valid dictionary, got another") from None
+        raise InputError("items holds invalid text, or an invalid dictionary", "items") from None
     if pa.types.is_dictionary(column.type):
         parts = np.split(amounts, np.cumsum([len(chunk) for chunk in column.chunks]))
         totals = [
@@ -129,7 +131,7 @@ def _counts(column: pa.ChunkedArray, amounts: NDArray[np.int64], kind: str) -> t
         amounts = np.concatenate([np.zeros(0, dtype=np.int64), *totals])
         column = pa.chunked_array([chunk.dictionary for chunk in column.chunks], value_type)
     if column.null_count:
-        raise InputError("a dictionary of items must have no missing values, got some")
+        raise InputError("the dictionary of items has missing values", "items")
     coded = pc.dictionary_encode(column).combine_chunks()
     different = coded.dictionary
     sums = _totals(coded.indices.to_numpy(), amounts, len(different))
@@ -140,9 +142,11 @@ def _whole_amounts(amounts: Any, count: int) -> NDArray[np.int64]:
     """Amounts as int64, one for each item."""
     array = plain_array(amounts, "amounts")
     if array.size and array.dtype.kind not in "iu":
-        raise InputError(f"amounts must be integers in grid units, got {type_name(array.dtype)}; floor them")
+        raise InputError(
+            f"amounts must be integers in grid units, got {type_name(array.dtype)}; floor them", "amounts"
+        )
     if array.ndim > 1 or (array.ndim == 1 and len(array) != count):
         raise InputError(
-            f"amounts must be one integer, or {count} of them, got shape {short_repr(array.shape)}"
+            f"amounts must be one integer, or {count} of them, got shape {short_repr(array.shape)}", "amounts"
         )
     return np.broadcast_to(array.astype(np.int64, copy=False), (count,))

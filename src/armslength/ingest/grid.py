@@ -120,7 +120,9 @@ class Grid:
                 return narrow(values)
             return self._from_integers(values)
         if values.dtype.kind != "f" or values.dtype.itemsize > 8:
-            raise InputError(f"X must hold integers or floats up to 64 bits, got {type_name(values.dtype)}")
+            raise InputError(
+                f"X must hold integers or floats up to 64 bits, got {type_name(values.dtype)}", "X"
+            )
         return self._from_floats(values, buffer)
 
     def _from_integers(self, values: NDArray[Any]) -> Integers:
@@ -169,9 +171,11 @@ class Grid:
             if not problems & TOO_LARGE:
                 break
         if problems & NOT_FINITE:
-            raise InputError("X must hold finite numbers, got NaN or infinity; remove or impute them")
+            raise InputError("X must hold finite numbers, got NaN or infinity; remove or impute them", "X")
         if problems & TOO_LARGE:
-            raise InputError("X must stay within 2^62 times the resolution, got larger; set value_range")
+            raise InputError(
+                "X holds values beyond 2^62 times the resolution; set value_range", "X", "value_range"
+            )
         if problems & OFF_GRID:
             raise _off_grid()
         return self._clamped(grid.reshape(native.shape))
@@ -182,6 +186,6 @@ class Grid:
 
 def _off_grid() -> InputError:
     return InputError(
-        "X must lie on the grid of the protocol's resolution, got a value off it; "
-        "use a protocol with on_grid=False, which floors"
+        "X has a value off the grid of the protocol's resolution; use a protocol with on_grid=False, which floors",
+        "X",
     )

@@ -85,7 +85,7 @@ def memory_bytes(memory: Any) -> int:
     """A size such as '1GB' or '512MiB' in bytes."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT])(i?)B", str(memory))
     if match is None:
-        raise ParameterError(f"memory must be a size such as '1GB', got {short_repr(memory)}")
+        raise ParameterError(f"memory must be a size such as '1GB', got {short_repr(memory)}", "memory")
     number, unit, binary = match.groups()
     return int(float(number) * (1024 if binary else 1000) ** _UNITS[unit])
 
@@ -188,7 +188,7 @@ class EventStore:
             return
         if job.passes >= _MOST_PASSES:
             raise OutOfMemoryError(
-                "one person's events must fit within the memory given, got far more; try memory=4GB"
+                "one person's events do not fit in the memory given; try memory=4GB", "memory"
             )
         for step in range(_FINER):
             number, passes = job.number + step * job.passes, _FINER * job.passes
@@ -336,7 +336,7 @@ class _TemporaryFile:
                     left = left[os.pwrite(self._file.fileno(), left, end - len(left)) :]
             except OSError as problem:
                 raise InputError(
-                    f"the temporary folder must have room for a copy of the events, got: {problem.strerror}; set TMPDIR to another"
+                    f"cannot write a copy of the events to the temporary folder: {problem.strerror}; set TMPDIR to another"
                 ) from None
         layout = block.events._replace(rows=block.events.rows[:0].copy(), long_ids=np.empty(0, np.uint8))
         return _BlockInFile(number, places + start, Block(layout, block.starts, block.long_starts))

@@ -112,7 +112,8 @@ def _date(column: str, column_type: str, role: str) -> str:
         column = f"CAST({column} AS VARCHAR)"
     elif column_type != "VARCHAR":
         raise InputError(
-            f"{role} must be a column of dates, times or ISO text, got {type_name(column_type)}; cast it first"
+            f"{role} must be a column of dates, times or ISO text, got {type_name(column_type)}; cast it first",
+            role,
         )
     return f"CASE WHEN regexp_full_match({column}, '{_DATE}') THEN TRY_CAST(left({column}, 10) AS DATE) END"
 
@@ -133,6 +134,7 @@ def _category(column: str, column_type: str, role: str) -> str:
     ):
         raise InputError(
             f"{role} must be a column of text, numbers or booleans, got {type_name(column_type)}; "
-            "give dates a period, and cast others first"
+            "give dates a period, and cast others first",
+            role,
         )
     return name

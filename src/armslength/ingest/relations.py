@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from armslength.errors import InputError, OutOfMemoryError
+from armslength.errors import InputError, OutOfMemoryError, UnknownNameError
 from armslength.ingest.batches import cuts, text_sizes
 from armslength.ingest.databases import DUCKDB_SETTINGS
 from armslength.ingest.event_columns import EventColumns, quoted
@@ -27,7 +27,7 @@ from armslength.ingest.text_files import LINE, BytesRead, first_object, header_n
 
 BAD_LINE = "ARMSLENGTH: a line is no JSON object"
 _NO_OBJECT = "?"  # which the engine refuses
-TOO_LITTLE = "reading the source must fit within the memory given, got too little; try memory=4GB"
+TOO_LITTLE = "the memory given is too little to read the source; try memory=4GB"
 _JSON_BLANKS = " \t\r\n"
 
 
@@ -119,13 +119,13 @@ def _table_relation(
     database, table = as_source(source).database, as_source(source).where
     if database is None:
         stream, texts = table_stream(source, roles.values()), dict[str, str]()
-        check_names(roles, stream.schema.names, "source", has_schema=is_dataset(table))
+        check_names(roles, stream.schema.names, "the source", has_schema=is_dataset(table))
         schema, batches = (
             chosen_schema(stream.schema, roles, ()),
             chosen_columns(stream.schema, stream, roles, {}),
         )
     else:
-        check_names(roles, database.schema().names, "source", has_schema=True)
+        check_names(roles, database.schema().names, "the source", has_schema=True)
         own, same = database.schema(roles), {role: role for role in roles}
         schema = chosen_schema(own, same, ())
         batches = chosen_columns(own, database.batches(roles), same, {})
@@ -150,9 +150,7 @@ def keys_of_first_object(connection: duckdb.DuckDBPyConnection, file: EventFile)
     except UnicodeDecodeError:
         raise file.wrong_encoding() from None
     if keys is None:
-        raise InputError(
-            f"{file.name} must hold one JSON object on each line, or an array of them, got something else"
-        )
+        raise InputError(f"{file.name} must hold one JSON object on each line, or an array of them")
     return list(keys)
 
 
@@ -171,11 +169,10 @@ def check_names(
     folded = [name.casefold() for name in names]
     for role, name in columns.items():
         if name not in names:
-            raise InputError(
-                f"{role} must be a column of {where}, got {name!r}; {_name_hint(name, names, has_schema=has_schema)}"
-            )
+            hint = _name_hint(name, names, has_schema=has_schema)
+            raise UnknownNameError(f"{role}: no column {name!r} in {where}; {hint}", role, "delimiter")
         if not has_capitals and folded.count(name.casefold()) > 1:
-            raise InputError(f"{role} must be one column of {where}, got several like {name!r}; rename them")
+            raise InputError(f"{role}: several columns like {name!r} in {where}; rename them", role)
 
 
 def _name_hint(wanted: str, names: Sequence[str], *, has_schema: bool) -> str:
@@ -246,7 +243,7 @@ class Parser:
                 ]
                 found = zip(simple, values("json_extract", simple), strict=True)
             except duckdb.OutOfMemoryException:
-                raise OutOfMemoryError(TOO_LITTLE) from None
+                raise OutOfMemoryError(TOO_LITTLE, "memory") from None
             except duckdb.Error:
                 return _NO_OBJECT
         return "{" + ", ".join(f"{json.dumps(name)}: {value}" for name, value in found) + "}"

@@ -16,7 +16,14 @@ import pyarrow as pa
 from pyarrow import fs
 
 from armslength.checks import short_repr
-from armslength.errors import NO_MEMORY, ArmslengthError, InputError, OutOfMemoryError, ParameterError
+from armslength.errors import (
+    NO_MEMORY,
+    ArmslengthError,
+    InputError,
+    MissingFileError,
+    OutOfMemoryError,
+    ParameterError,
+)
 from armslength.ingest.batches import engine_column, engine_schema
 from armslength.ingest.databases import DATABASES, Database
 from armslength.ingest.event_columns import quoted
@@ -32,7 +39,7 @@ _TEXTS = {
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _COMPRESSIONS = {"gz": "gzip", "bz2": "bz2", "zst": "zstd"}
 _FORMATS = (*_TABLES, *_TEXTS, *(f"{text}.{packed}" for text in _TEXTS for packed in _COMPRESSIONS))
-_ENDINGS = f"{', '.join(f'.{name}' for name in (*_TABLES, *_TEXTS))} (text also as .gz, .bz2 or .zst; .txt needs a delimiter, such as --delimiter tab)"
+_ENDINGS = f"{', '.join(f'.{name}' for name in (*_TABLES, *_TEXTS))} (text also as .gz, .bz2 or .zst; .txt needs a delimiter)"
 _DATABASES = "sqlite:///visits.db, duckdb:///visits.duckdb, postgresql://me@host/name"
 _STORES = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "file")
 _GOOGLE_RETRIES = "retry_limit_seconds"  # of the address; Google's own limit is 15 minutes
@@ -78,23 +85,24 @@ class Source:
 
     def __post_init__(self) -> None:
         if self.database is None and (self.table, self.query) != (None, None):
-            raise ParameterError(
-                f"table and query must go with a database ({_DATABASES}), got another source"
-            )
+            raise ParameterError(f"table and query need a database ({_DATABASES})", "table", "query")
         if self.format is not None and self.format not in _FORMATS:
-            raise ParameterError(f"format must be one of {_ENDINGS}, got {short_repr(self.format)}")
+            raise ParameterError(f"format must be one of {_ENDINGS}, got {short_repr(self.format)}", "format")
         if self.format is not None and self.format.startswith("txt") and self.delimiter is None:
-            raise ParameterError("delimiter must be given for the format txt, such as ';', got none")
+            raise ParameterError(
+                "format='txt' needs a delimiter, such as delimiter=';'", "format", "delimiter"
+            )
         for name, mark in (("delimiter", self.delimiter), ("quote", self.quote)):
             if mark is not None and (len(mark) != 1 or not mark.isascii() or mark in "\r\n\0"):
-                raise ParameterError(f"{name} must be one ASCII character, got {short_repr(mark)}")
+                raise ParameterError(f"{name} must be one ASCII character, got {short_repr(mark)}", name)
         try:
             encoding = codecs.lookup(self.encoding).name
         except (LookupError, TypeError, ValueError):
             encoding = ""
         if not _ENCODINGS.fullmatch(encoding):
             raise ParameterError(
-                f"encoding must be one like utf-8, latin-1, cp1252 or utf-16, got {short_repr(self.encoding)}"
+                f"encoding must be one like utf-8, latin-1, cp1252 or utf-16, got {short_repr(self.encoding)}",
+                "encoding",
             )
 
     @property
@@ -114,7 +122,7 @@ class Source:
         if first == "txt" and delimiter is None:
             return None  # who knows what it is
         if delimiter is not None and delimiter == self.quote:
-            raise ParameterError("delimiter and quote must be different characters, got one twice")
+            raise ParameterError("delimiter and quote must be different characters", "delimiter", "quote")
         return EventFile(
             path,
             _TABLES.get(first) or _TEXTS[first],
@@ -150,7 +158,11 @@ def event_files(source: Any) -> list[EventFile] | None:
     if source.database is not None or not is_list:
         if (source.format, source.delimiter, source.quote, source.encoding) != (None, None, '"', "utf-8"):
             raise ParameterError(
-                "format, delimiter, quote and encoding must go with files, got another source"
+                "format, delimiter, quote and encoding apply only to files",
+                "format",
+                "delimiter",
+                "quote",
+                "encoding",
             )
         return None
     files = [file for path in where for file in _files_at(os.fspath(path), source)]
@@ -167,7 +179,7 @@ def _check_different(files: Sequence[EventFile]) -> None:
             status = Path(file.path).stat()
             key = (status.st_dev, status.st_ino)
         if key in known:
-            raise ParameterError(f"files must be listed once, got {file.name} twice, or under two names")
+            raise ParameterError(f"{file.name} is listed twice, or under two names")
         known.add(key)
 
 
@@ -176,8 +188,8 @@ def _files_at(path: str, source: Source) -> list[EventFile]:
         file = source.file(path, None, {})
         if file is None or not file.is_text:
             raise ParameterError(
-                "format must be one of text for the standard input, such as format='csv', got none or another; "
-                "write Parquet and Arrow to a file"
+                "the standard input needs the format of its text, such as format='csv'; write Parquet and Arrow to a file",
+                "format",
             )
         return [file]
     filesystem, path, inside = (
@@ -186,21 +198,20 @@ def _files_at(path: str, source: Source) -> list[EventFile]:
     if inside is None:
         file = source.file(path, filesystem, {})
         # without the name, unless it is one: somebody may hand in the text of a table
-        raise ParameterError(
-            f"source must be a file or a folder that is there, got {file.name if file else 'neither'}"
-        )
+        raise MissingFileError(f"no such file: {file.name}" if file else "no such file or folder")
     files = [file for name, parts in inside if (file := source.file(name, filesystem, parts)) is not None]
     if files:
         return files
     if not inside and not _WILDCARDS.isdisjoint(path):
-        raise ParameterError("source must be a pattern of files that are there, got one that matches no file")
+        raise MissingFileError("no file matches the pattern")
     if not inside:
-        raise ParameterError("source must hold event files, got an empty folder")
+        raise ParameterError(f"no files in {path!r}")
     if all(_TXT.search(name.lower()) for name, _ in inside):
-        raise ParameterError(".txt needs a delimiter, such as delimiter=';' or delimiter='\\t', got none")
+        raise ParameterError(".txt files need a delimiter, such as delimiter=';'", "delimiter")
     raise ParameterError(
-        f"source must hold event files, whose names end in {_ENDINGS}, got other names; say their format, such as format='csv', "
-        f"or name a database ({_DATABASES})"
+        f"no event files in {path!r}, whose names end in {_ENDINGS}; say their format, such as format='csv', "
+        f"or name a database ({_DATABASES})",
+        "format",
     )
 
 
@@ -219,7 +230,9 @@ def _find_files(path: str) -> tuple[fs.FileSystem | None, str, list[tuple[str, _
         return None, path, None if _WILDCARDS.isdisjoint(path) else []
     except (OSError, ValueError, pa.ArrowException):  # whose words may contain a key
         if not scheme:
-            raise InputError("cannot open source: is it spelled right, and may you read it?") from None
+            raise InputError(
+                "cannot open source: is it spelled right, and may you read it?", "source"
+            ) from None
         raise InputError(
             f"cannot open the {scheme}:// address: is it spelled right, and are there a network and credentials?"
         ) from None
@@ -234,7 +247,7 @@ def _filesystem(path: str) -> tuple[fs.FileSystem | None, str]:
     if scheme not in _STORES:
         stores = ", ".join(f"{store}://" for store in _STORES)
         raise ParameterError(
-            f"an address must be of files ({stores}) or of a database ({_DATABASES}), got another; copy the events to a file on this machine"
+            f"this kind of address is not supported, only files ({stores}) and databases ({_DATABASES}); copy the events to a file on this machine"
         )
     if scheme in ("gs", "gcs") and _GOOGLE_RETRIES not in path:
         path += f"{'&' if '?' in path else '?'}{_GOOGLE_RETRIES}=20"
@@ -328,16 +341,17 @@ def table_stream(source: Any, wanted: Iterable[str]) -> pa.RecordBatchReader:
             return _pandas_stream(table, columns)
         if hasattr(table, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(table)
-    except (InputError, ParameterError):
+    except ArmslengthError:
         raise
     except (MemoryError, duckdb.OutOfMemoryException):
         raise OutOfMemoryError(NO_MEMORY) from None
     except FileNotFoundError:
-        raise InputError("cannot read source: a file that it reads is not there") from None
+        raise MissingFileError("cannot read source: one of its files is missing") from None
     except Exception:  # noqa: BLE001  # an engine's own error may quote the data
-        raise InputError("source must be a readable table with named columns, got something else") from None
+        raise InputError("cannot read source as a table with named columns", "source") from None
     raise ParameterError(
-        f"source must be files or a table of events (Arrow, pandas, Polars, DuckDB, a dataset of pyarrow, a database), got {type(table).__name__}"
+        f"source must be files or a table of events (Arrow, pandas, Polars, DuckDB, a dataset of pyarrow, a database), got {type(table).__name__}",
+        "source",
     )
 
 
@@ -357,7 +371,7 @@ def _pandas_stream(frame: Any, wanted: list[str]) -> pa.RecordBatchReader:
                 pa.array(frame[name], from_pandas=True)
             except (pa.ArrowInvalid, pa.ArrowTypeError):
                 raise InputError(
-                    f"column {name!r} must have one type, got several; cast it: table[{name!r}].astype('string')"
+                    f"column {name!r} has values of several types; cast it: table[{name!r}].astype('string')"
                 ) from None
         raise
 
@@ -374,7 +388,7 @@ def _check_typed(dataset: Any) -> None:
     for child in getattr(dataset, "children", [dataset]):
         if isinstance(getattr(child, "format", None), (module.CsvFileFormat, module.JsonFileFormat)):
             raise ParameterError(
-                "a dataset must be of Parquet or Arrow files, got text; pass the paths of its files instead"
+                "a dataset must be of Parquet or Arrow files; for text, pass the paths of its files instead"
             )
 
 

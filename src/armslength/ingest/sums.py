@@ -369,9 +369,7 @@ class Squares:
         """Adds some of these people."""
         self._people += len(people)
         if self._people >= _MOST_PEOPLE:  # more of them do not fit 64 bits
-            raise InputError(
-                "a group must have fewer than 2^31 sampled people, got more; plan for more people"
-            )
+            raise InputError("a group has 2^31 sampled people or more; plan for more people")
         add_squares(people, bins.starts, bins.bins, bins.values, self._matrix)
 
     def norm(self, sparsity: int) -> int:

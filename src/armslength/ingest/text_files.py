@@ -229,7 +229,7 @@ def header_names(file: EventFile) -> list[str]:
             header.decode("utf-8-sig")
         except UnicodeDecodeError:
             raise file.wrong_encoding() from None
-        raise InputError(f"{file.name} must begin with a line of column names, got something else")
+        raise InputError(f"{file.name} does not begin with a line of column names")
     return names
 
 
@@ -283,7 +283,7 @@ def records(
             chunk.used = int(first_ends[0]) + 1 if len(first_ends) else len(data)
             names = _names_in(data[: chunk.used].tobytes(), file)
             if not set(inside.values()) <= set(names):
-                raise InputError(f"{file.name} must not change while it is read, got another header")
+                raise InputError(f"{file.name} changed while it was read")
             target_of = np.full(len(names), -1, dtype=np.int64)
             target_of[[names.index(name) for name in inside.values()]] = np.arange(len(inside))
             data, line = data[chunk.used :], 2
@@ -298,7 +298,7 @@ def records(
                 f"cannot read {file.name}: in the record that begins on line {line}, {_PROBLEMS[problem]}"
             )
         if line_ends_outside_quotes(data[:used], quote) != line_ends:
-            raise InputError(f"cannot read {file.name}: counted in two ways, its records are not as many")
+            raise InputError(f"cannot read {file.name}: two counts of its records differ")
         chunk.used += used
         if count:
             columns = {
@@ -345,7 +345,7 @@ def _objects(
             ends = np.zeros(len(data) // 2 + 2, dtype=np.int32)
             count, used, state, is_fine = cut_objects(data, state, ends[1:])
             if not is_fine or (is_last and (state != AFTER or used < len(data))):
-                raise InputError(f"{file.name} must hold an array of JSON objects, got something else in it")
+                raise InputError(f"{file.name} is not an array of JSON objects")
             ends = ends[: count + 1]
             chunk.used += int(ends[-1]) if count else used
         else:
@@ -396,7 +396,7 @@ class _Chunks:
                 if filled == len(buffer):
                     if len(buffer) >= _LONGEST_RECORD:
                         raise InputError(
-                            f"{self._file.name} must have records of at most {_LONGEST_RECORD} bytes, got a longer one"
+                            f"{self._file.name} has a record of more than {_LONGEST_RECORD} bytes"
                         )
                     buffer = np.concatenate([buffer, np.empty_like(buffer)])
                 while filled < len(buffer) and not is_last:

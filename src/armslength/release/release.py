@@ -47,8 +47,9 @@ def release(
     released = noised(protocol, sums, threads)
     if os.getpid() != process:
         # A signal handler forked in the middle: there would be two releases, and one line of the ledger.
-        rule = "a release must stay in one process"
-        raise RuntimeError(f"{rule}, but it was forked in the middle; release again")
+        raise RuntimeError(
+            "the release was forked in the middle, and must stay in one process; release again"
+        )
     named = None if labels is None else names
     return finished(protocol, released, named, release=account.release)
 
@@ -98,7 +99,8 @@ def release_array(
     if count > 1 and not protocol.on_grid and protocol.changed_entries is None:
         raise ParameterError(
             "changed_entries must say how many entries one unit can change, over all rows, when several rows are off the grid; "
-            "pass changed_entries=input_dim to the protocol if one unit lies in one row"
+            "if one unit lies in one row, that is input_dim",
+            "changed_entries",
         )
     return release(protocol, sums, checked_labels(labels, count), account, threads)
 
@@ -124,8 +126,9 @@ def check_not_for_tables(protocol: Protocol) -> None:
     """Refuses rows and streams where people vote: only event tables say which items belong to one person."""
     if protocol.votes:
         raise ParameterError(
-            'contribution must not be "vote" for rows and streams, which do not say which items belong to one person; '
-            "release events with release_table, or make a protocol with a radius"
+            'contribution="vote" is for event tables: rows and streams do not say which items belong to one person; '
+            "release events with release_table, or make a protocol with a radius",
+            "contribution",
         )
 
 

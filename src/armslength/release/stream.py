@@ -44,10 +44,14 @@ class SketchStream:
         account = open_account(ledger, population, period=period, repeat=repeat)
         (self._label,) = checked_labels([label], 1) or [label]
         if protocol.value_range is not None:
-            rule = "value_range must be None for a stream"
-            raise ParameterError(f"{rule}: sums cannot be clamped before they are known")
+            raise ParameterError(
+                "value_range cannot be used in a stream: sums cannot be clamped before they are known",
+                "value_range",
+            )
         if protocol.noise_site != "output":
-            raise ParameterError(f"noise_site must be 'output' for a stream, got {protocol.noise_site!r}")
+            raise ParameterError(
+                f"noise_site must be 'output' for a stream, got {protocol.noise_site!r}", "noise_site"
+            )
         check_not_for_tables(protocol)
         self._process = os.getpid()  # before the charge, which is for this process alone
         account.charge(protocol, [self._label])
@@ -85,17 +89,19 @@ class SketchStream:
     def _check_process(self) -> None:
         """Before any lock: a forked child must be refused, and not wait for a lock of its parent."""
         if os.getpid() != self._process:
-            rule = "a stream must stay in the process that made it"
-            raise ParameterError(f"{rule}: two of them would share noise")
+            raise ParameterError(
+                "a stream must stay in the process that made it: two of them would share noise"
+            )
 
     def _open_sums(self) -> Sums:
         if self._sums is None:
-            raise ParameterError("a stream must be released once, got a second use; make a new stream")
+            raise ParameterError("this stream was released already; make a new one")
         return self._sums
 
     def __reduce__(self) -> str:
-        problem = "two releases under one noise differ by exact data"
-        raise TypeError(f"a stream cannot be copied or pickled: {problem}")
+        raise TypeError(
+            "a stream cannot be copied or pickled: two releases under one noise differ by exact data"
+        )
 
     def __repr__(self) -> str:
         return f"<SketchStream {self._label!r}, {'open' if self._sums is not None else 'released'}>"

@@ -21,6 +21,7 @@ from armslength.answers.explain import (
 from armslength.answers.outliers import Outliers, outliers_of
 from armslength.answers.pairs import best_question, pair_estimator, with_shapes
 from armslength.answers.plane import Plane, plane_of
+from armslength.checks import short_repr
 from armslength.errors import ParameterError
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Level
@@ -262,14 +263,17 @@ def findings_of(
 ) -> Findings:
     """All numbers of a report, from one estimate of all pairs; by default about the best question that the releases allow."""
     if not isinstance(sketches, Sketches):
-        raise ParameterError(f"sketches must be al.Sketches, got {type(sketches).__name__}")
+        raise ParameterError(f"sketches must be al.Sketches, got {type(sketches).__name__}", "sketches")
     count = len(sketches)
     if not 1 <= count <= MOST_PARTIES:
         raise ParameterError(
-            f"sketches must be 1 to {MOST_PARTIES} rows to report, got {count}; choose rows, or add groups up"
+            f"sketches must be 1 to {MOST_PARTIES} rows to report, got {count}; choose rows, or add groups up",
+            "sketches",
         )
     if not isinstance(simultaneous, bool):
-        raise ParameterError("simultaneous must be True or False, got something else")
+        raise ParameterError(
+            f"simultaneous must be True or False, got {short_repr(simultaneous)}", "simultaneous"
+        )
     best_by, best_beyond_chance = best_question(sketches)
     by = best_by if by is None else by
     explains_populations = beyond_chance is not False
@@ -282,7 +286,7 @@ def findings_of(
         sketches, count = rows, len(rows)
     estimate = pair_estimator(by, beyond_chance=beyond_chance)(sketches, None)
     if not np.isfinite(estimate.value).all():
-        raise ParameterError("estimates must be finite to report, got infinity or NaN")
+        raise ParameterError("a report cannot show estimates that are infinite or NaN")
     joint = estimate.interval(level, simultaneous=True)
     lower, upper = joint if simultaneous else estimate.interval(level)
     has_typical = count > 2 and (by == "size" or not sketches.noises.has_shared)

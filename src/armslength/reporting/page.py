@@ -160,7 +160,8 @@ def _base64_floats(values: NDArray[np.float64]) -> str:
 def _checked_title(title: Any) -> str:
     if not isinstance(title, str) or not 1 <= len(title) <= _LONGEST_TITLE or not title.isprintable():
         raise ParameterError(
-            f"title must be one printable line of 1 to {_LONGEST_TITLE} characters, got {short_repr(title)}"
+            f"title must be one printable line of 1 to {_LONGEST_TITLE} characters, got {short_repr(title)}",
+            "title",
         )
     return title
 

@@ -122,7 +122,7 @@ def check_card(card: Any, releases: Sequence[Release]) -> None:
             pairs = zip(stated, expected, strict=True)
             if all(isinstance(facts, dict) and items <= facts.items() for facts, items in pairs):
                 return
-    raise DamagedFileError("must have the release card of its protocols, got another")
+    raise DamagedFileError("has a release card that does not match its protocols")
 
 
 def guarantee_in_words(protocol: Protocol, source: str) -> str:

@@ -189,7 +189,7 @@ class Noises:
         order, first, counts = self._matches(other)
         if counts.sum() > _MOST_SHARED:
             raise ParameterError(
-                f"rows must have at most {_MOST_SHARED:,} noises in common, over all pairs, got {counts.sum():,}; compare fewer rows at a time"
+                f"the rows have {counts.sum():,} noises in common, over all pairs, more than {_MOST_SHARED:,}; compare fewer rows at a time"
             )
         return np.repeat(np.arange(len(counts)), counts), order[_ranges(first, counts)]
 

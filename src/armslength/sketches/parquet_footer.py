@@ -56,16 +56,13 @@ def as_corrupt_file(path: str) -> Iterator[None]:
     try:
         yield
     except DamagedFileError as problem:
-        raise CorruptFileError(f"{path} {problem}") from None
+        raise CorruptFileError(f"{path} {problem}", *problem.arguments) from None
     except ArmslengthError:
         raise
     except MemoryError:
-        raise OutOfMemoryError(
-            f"{path} must fit into memory, got too little; take fewer rows at a time"
-        ) from None
+        raise OutOfMemoryError(f"{path} does not fit into memory; take fewer rows at a time") from None
     except _DAMAGE:
-        rule = f"{path} must be a sketch file of armslength"
-        raise CorruptFileError(f"{rule}, got a damaged or foreign file") from None
+        raise CorruptFileError(f"{path} is damaged, or not a sketch file of armslength") from None
 
 
 @dataclass(frozen=True, slots=True)

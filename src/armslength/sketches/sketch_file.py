@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from armslength.checks import check_local, integer, short_repr
-from armslength.errors import CorruptFileError, ParameterError, plural
+from armslength.errors import CorruptFileError, MissingFileError, ParameterError, plural
 from armslength.sketches.misfits import Misfit, Source, check_all_fit, incomparable, misfits
 from armslength.sketches.parquet_footer import (
     DamagedFileError,
@@ -71,7 +71,7 @@ def read_files(name: str, source: Any, limit: int = DEFAULT_LIMIT) -> list[Loade
     single = isinstance(source, (str, os.PathLike))
     paths = [source] if single else list(source) if isinstance(source, Sequence) else []
     if not paths or not all(isinstance(path, (str, os.PathLike)) for path in paths):
-        raise ParameterError(f"{name} must be a file, a folder or a list of them, got nothing of the kind")
+        raise ParameterError(f"{name} must be a file, a folder or a list of them", name)
     headers = Headers()
     return [read_file(file, limit, headers) for path in paths for file in list_files(path)]
 
@@ -111,7 +111,7 @@ def fitting_files(
             if left_out:
                 raise incomparable(found)
             raise ParameterError(
-                f"the files must hold at least {plural(needed, 'row')} to compare, got {rows}; name the files of other parties, too"
+                f"comparing needs at least {plural(needed, 'row')}, and the files have {rows}; name the files of other parties, too"
             )
     return chosen, found
 
@@ -119,7 +119,9 @@ def fitting_files(
 def list_files(source: Any) -> list[Path]:
     """The file, or all files of the folder that may be sketches, sorted by their paths."""
     if not isinstance(source, (str, os.PathLike)) or not os.fspath(source):
-        raise ParameterError(f"source must be a folder or a list of files, got {short_repr(source)}")
+        raise ParameterError(
+            f"source must be a folder or a list of files, got {short_repr(source)}", "source"
+        )
     check_local(source)
     top = Path(source)
     if not os.path.isdir(top):
@@ -129,17 +131,15 @@ def list_files(source: Any) -> list[Path]:
         inner[:] = [name for name in inner if not name.startswith(_NO_DATA)]
         for name in inner:
             if (Path(folder) / name).is_symlink():
-                raise ParameterError(
-                    f"folders of sketch files must be no links, got {Path(folder) / name}; name what it leads to"
-                )
+                raise ParameterError(f"{Path(folder) / name} is a link; name the folder that it leads to")
         paths += [Path(folder) / name for name in names if not name.startswith(_NO_DATA)]
     if not paths:
-        raise ParameterError(f"a folder must hold sketch files, got none in {top}")
+        raise ParameterError(f"no sketch files in {str(top)!r}")
     return sorted(paths, key=lambda path: path.parts)
 
 
 def _refuse_folder(problem: OSError) -> None:
-    raise CorruptFileError(f"{problem.filename} must be readable, got: {problem.strerror}")
+    raise CorruptFileError(f"cannot read {problem.filename}: {problem.strerror}")
 
 
 def read_file(path: str | os.PathLike[str], limit: int, headers: Headers) -> LoadedFile:
@@ -147,7 +147,7 @@ def read_file(path: str | os.PathLike[str], limit: int, headers: Headers) -> Loa
     integer("limit", limit, at_least=1, at_most=LARGEST_LIMIT)
     name = os.fspath(path)
     if not os.path.isfile(path):
-        raise ParameterError(f"sketches must be a file that is there, got {name}")
+        raise MissingFileError(f"no such file: {name}")
     with as_corrupt_file(name), Path(path).open("rb") as handle:
         groups = read_row_groups(handle)
         if not groups:
@@ -168,13 +168,13 @@ def read_file(path: str | os.PathLike[str], limit: int, headers: Headers) -> Loa
                 for group in groups
                 for column in group.columns
             ):
-                raise DamagedFileError("must unpack to what its footer says, got more")
+                raise DamagedFileError("unpacks to more than its footer says")
             parts = []
             for number, group in enumerate(groups):
                 # One column is nearly all of the work: threads of the reader would bring nothing.
                 table = file.read_row_group(number, use_threads=False)
                 if table.num_rows != group.num_rows:
-                    raise DamagedFileError("must have as many rows as its footer says, got others")
+                    raise DamagedFileError("does not have as many rows as its footer says")
                 # Missing values are refused first: digests know nothing of them.
                 columns = read_columns(table, header)
                 check_digests(table, digests[number])

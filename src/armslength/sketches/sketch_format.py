@@ -38,7 +38,7 @@ _TERM_TYPE = pa.struct([pa.field(name, kind, nullable=False) for name, kind in _
 NOISE_TYPE = pa.list_(pa.field("element", _TERM_TYPE, nullable=False))
 _GROUP_ROWS, _GROUP_BYTES = 16_384, 32 * 2**20  # of a row group, which is what a reader holds at once
 _MOST_PROTOCOLS = 1000
-_EDITED = "must be as it was written, got a file that was edited; ask its sender for it again"
+_EDITED = "was edited after it was written; ask its sender for it again"
 _LARGEST_DIGESTS = 8 * 2**20  # bytes: 20,000 row groups
 _LARGEST_NUMBER = LARGEST_FACTOR * 2.0**63  # what scaling makes of the largest integer; squares stay finite
 _BYTES_OF_AN_ENTRY = 16  # a number as it is unpacked, and once more where rows are joined
@@ -149,7 +149,7 @@ def header_text(schema: pa.Schema) -> bytes:
     """The metadata's document as it is written."""
     text: bytes | None = (schema.metadata or {}).get(KEY)
     if text is None or len(text) > LARGEST_PROTOCOL_FILE:
-        raise DamagedFileError("must carry the metadata of armslength, got a foreign file")
+        raise DamagedFileError("is not a sketch file: it has no metadata of armslength")
     return text
 
 
@@ -157,17 +157,17 @@ def read_header(text: bytes, path: str, known: Transform | None = None) -> FileH
     """The metadata's document, if this version can read it; an equal transform that is `known` is not scanned again."""
     metadata: Any = read_json(text, path)
     if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
-        raise DamagedFileError("must carry the metadata of armslength, got a foreign file")
+        raise DamagedFileError("is not a sketch file: it has no metadata of armslength")
     version = metadata.get("version")
     if type(version) is not int:
-        raise DamagedFileError("must have a version that is a whole number, got something else")
+        raise DamagedFileError("has a version that is not a whole number")
     if version != VERSION:
         raise UnsupportedVersionError(unsupported(path, version, VERSION))
     documents = metadata.get("protocols")
     if not isinstance(documents, list) or not 1 <= len(documents) <= _MOST_PROTOCOLS:
-        raise DamagedFileError(f"must have 1 to {_MOST_PROTOCOLS} protocols, got others")
+        raise DamagedFileError(f"has no protocols, or more than {_MOST_PROTOCOLS}")
     if set(metadata) != {"format", "version", "protocols", "sources", "card"}:
-        raise DamagedFileError("must have the metadata fields of its version, got others")
+        raise DamagedFileError("does not have the metadata fields of its version")
     protocols = protocols_of(documents, known)
     _check_sources(metadata["sources"], protocols)
     releases = tuple(zip(protocols, metadata["sources"], strict=True))
@@ -179,12 +179,12 @@ def _check_sources(sources: Any, protocols: Sequence[Protocol]) -> None:
     """Refuses sources that no release under these protocols can have had."""
     is_known = isinstance(sources, list) and all(source in (*SOURCES, UNKNOWN) for source in sources)
     if not is_known or len(sources) != len(protocols):
-        raise DamagedFileError("must say of each protocol what was released, got something else")
+        raise DamagedFileError("does not say of each protocol what was released")
     pairs = list(zip(protocols, sources, strict=True))
     if any(source == "events" and protocol.contribution is None for protocol, source in pairs):
-        raise DamagedFileError("must have a contribution in every protocol of an event table, got none")
+        raise DamagedFileError("is of an event table, but a protocol has no contribution")
     if any(source in ("rows", "stream") and protocol.votes for protocol, source in pairs):
-        raise DamagedFileError("must be of an event table under a protocol with votes, got something else")
+        raise DamagedFileError("has a protocol with votes, but is not of an event table")
 
 
 def check_columns(schema: pa.Schema, header: FileHeader) -> Layout:
@@ -193,19 +193,19 @@ def check_columns(schema: pa.Schema, header: FileHeader) -> Layout:
     has_totals, has_spread, has_margins = (name in schema.names for name in ("total", "spread", "margins"))
     spread = spread_width_of(protocols) if has_spread else 0
     if has_spread and not (spread and has_totals):
-        raise DamagedFileError("must have a spread only where all of its protocols have votes, got others")
+        raise DamagedFileError("has a spread, but not all of its protocols have votes")
     margins = margin_width(protocols) if has_margins else 0
     if has_margins and not margins:
-        raise DamagedFileError("must have margins only where all of its protocols have the same, got others")
+        raise DamagedFileError("has margins, but its protocols do not share them")
     types = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in schema]
     width = protocols[0].transform.sketch_dim
     for layout in (Layout(width, is_integer, has_totals, spread, margins) for is_integer in (True, False)):
         if (layout.schema.names, layout.schema.types) == (schema.names, types):
             break
     else:
-        raise DamagedFileError("must have the columns of a sketch file, got others")
+        raise DamagedFileError("does not have the columns of a sketch file")
     if has_totals and not all(protocol.total_share for protocol in protocols):
-        raise DamagedFileError("must have totals only where its protocols release them, got others")
+        raise DamagedFileError("has totals that its protocols do not release")
     return layout
 
 
@@ -244,23 +244,23 @@ def check_size(groups: Sequence[RowGroup], layout: Layout, limit: int) -> None:
         widths += [(field.name.encode(), width)] * (len(_TERM) if is_noise else 1)
     for group in groups:
         if [column.path[0] for column in group.columns] != [name for name, _ in widths]:
-            raise DamagedFileError("must have the columns of a sketch file, got others")
+            raise DamagedFileError("does not have the columns of a sketch file")
         counts = [column.num_values for column in group.columns]
         # An empty list of noises is an entry too: there are never fewer than rows.
         noises = max(counts[_FIRST_NOISE], group.num_rows)
         if counts != [noises if width is None else group.num_rows * width for _, width in widths]:
-            raise DamagedFileError("must have every column in each row, got others")
+            raise DamagedFileError("does not have every column in each row")
         announced += group.unpacked
         entries += sum(counts)
         terms += noises
     if max(announced, _BYTES_OF_AN_ENTRY * entries, _BYTES_OF_A_TERM * terms) > limit:
-        raise DamagedFileError(f"must unpack to at most {limit} bytes, got more; raise limit if you trust it")
+        raise DamagedFileError(f"unpacks to more than {limit} bytes; if you trust it, raise limit", "limit")
 
 
 def read_columns(table: pa.Table, header: FileHeader) -> dict[str, Any]:
     """The arguments of `Sketches` but its protocols, from a table that has been read, labels as a dictionary; every field is checked."""
     if any(column.null_count for column in table.columns):
-        raise DamagedFileError("must have no missing values, got some")
+        raise DamagedFileError("has missing values")
     names = {"values": "values", "total": "totals", "margins": "margins", "spread": "spread"}
     numbers = {names[name]: _read_numbers(table, name) for name in table.schema.names if name in names}
     labels, noises = read_labels(table.column("label")), _read_noises(table, header.releases)
@@ -277,7 +277,7 @@ def read_labels(column: pa.ChunkedArray) -> list[str]:
     fit = bool(((lengths >= 1) & (lengths <= LONGEST_LABEL)).all())
     names: list[str] = different.to_pylist() if fit else []
     if not fit or not all(map(is_showable, names)):
-        raise DamagedFileError(f"must have labels that are {SHOWABLE}, got others")
+        raise DamagedFileError(f"has labels that do not fit: they must be {SHOWABLE}")
     return [names[number] for number in labels.indices.to_pylist()]
 
 
@@ -289,10 +289,10 @@ def _read_numbers(table: pa.Table, name: str) -> NDArray[Any]:
         shape = len(column), column.type.list_size
         column = column.flatten()
     if column.null_count or len(column) != math.prod(shape):
-        raise DamagedFileError("must have no missing values, got some")
+        raise DamagedFileError("has missing values")
     numbers: NDArray[Any] = column.to_numpy().reshape(shape)
     if numbers.dtype == np.float64 and not (np.abs(numbers) <= _LARGEST_NUMBER).all():
-        raise DamagedFileError(f"must have finite {name}, got others")
+        raise DamagedFileError(f"has {name} that are not finite")
     return numbers
 
 
@@ -302,11 +302,11 @@ def _read_noises(table: pa.Table, releases: tuple[Release, ...]) -> Noises:
     terms = column.flatten()
     fields = dict(zip((field.name for field in terms.type), terms.flatten(), strict=True))
     if any(field.null_count for field in fields.values()):
-        raise DamagedFileError("must have no missing values, got some")
+        raise DamagedFileError("has missing values")
     numbers, coefficients = fields["protocol"].to_numpy(), fields["coefficient"].to_numpy()
     without_source = [number for number, (_, source) in enumerate(releases) if source == UNKNOWN]
     if np.isin(numbers, without_source).any():
-        raise DamagedFileError("must say what was released for every row with noise, got some without")
+        raise DamagedFileError("has rows with noise, but does not say what was released")
     sizes = np.abs(coefficients)
     if not ((numbers >= 0) & (numbers < len(releases))).all():
         raise ValueError("protocol")

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength.checks import LONGEST_LABEL, checked_labels, number, short_repr
-from armslength.errors import IncompatibleSketchesError, ParameterError, plural
+from armslength.errors import IncompatibleSketchesError, ParameterError, UnknownNameError, plural
 from armslength.privacy.exact_numbers import decimal_text
 from armslength.protocol.margins import Margins
 from armslength.protocol.neighbors import VOTE
@@ -25,7 +25,7 @@ from armslength.threads import cached_attribute
 _COORDINATES_IN_REPR = 3
 
 
-def unknown_label(label: str, labels: Iterable[str]) -> ParameterError:
+def unknown_label(label: str, labels: Iterable[str]) -> UnknownNameError:
     """The error for a label that no row has, with what may be meant."""
     known = list(islice(labels, 10_000))
     by_casefold = {name.casefold(): name for name in known}
@@ -33,7 +33,7 @@ def unknown_label(label: str, labels: Iterable[str]) -> ParameterError:
     advice = f"there are {', '.join(map(repr, known[:8]))}{', …' if len(known) > 8 else ''}"
     if close:
         advice = f"did you mean {' or '.join(close)}?"
-    return ParameterError(f"label must be that of a row, got {short_repr(label)}; {advice}")
+    return UnknownNameError(f"no sketch labelled {short_repr(label)}; {advice}")
 
 
 class Sketches(Result):
@@ -93,7 +93,7 @@ class Sketches(Result):
         """The one protocol of all rows."""
         if len(self.protocols) != 1:
             count = len(self.protocols)
-            raise ParameterError(f"protocol must be one for all rows, got {count}; see .protocols")
+            raise ParameterError(f"the rows have {count} protocols, not one; see .protocols")
         return self.protocols[0]
 
     @property
@@ -200,7 +200,7 @@ class Sketches(Result):
         count = len(self)
         if isinstance(chosen, slice):
             if any(isinstance(end, str) for end in (chosen.start, chosen.stop)):
-                raise ParameterError("a slice must be of row numbers, got labels; name all labels in a list")
+                raise ParameterError("a slice takes row numbers; name all labels in a list")
             return self.rows(range(count)[chosen])
         try:
             array = np.asarray(chosen)
@@ -213,8 +213,9 @@ class Sketches(Result):
             return self.rows(self._row_numbers(keys))
         is_numbers = array.ndim <= 1 and (not keys or array.dtype.kind in "iu")
         if not is_numbers or not all(-count <= key < count for key in keys):
-            rule = f"rows must be numbers below {count}, a slice, a label or labels"
-            raise ParameterError(f"{rule}, got {short_repr(chosen)}")
+            raise ParameterError(
+                f"rows must be numbers below {count}, a slice, a label or labels, got {short_repr(chosen)}"
+            )
         return self.rows([key % count for key in keys])
 
     def _row_numbers(self, labels: list[str]) -> list[int]:
@@ -224,13 +225,12 @@ class Sketches(Result):
             if label in rows_by_label:
                 rows_by_label[label].append(row)
         for label, rows in rows_by_label.items():
-            name = short_repr(label)
             if not rows:
                 raise unknown_label(label, self.labels)
             if len(rows) > 1:
                 raise ParameterError(
-                    f"label must be that of one row, got {name}, which {len(rows)} rows have: "
-                    f"numbers {', '.join(map(str, rows[:8]))}{', …' if len(rows) > 8 else ''}"
+                    f"{len(rows)} rows are labelled {short_repr(label)}; choose one by its number: "
+                    f"{', '.join(map(str, rows[:8]))}{', …' if len(rows) > 8 else ''}"
                 )
         return [rows_by_label[label][0] for label in labels]
 
@@ -265,8 +265,9 @@ class Sketches(Result):
         """Every row times a number: whole numbers keep integers."""
         coefficient = number("factor of sketches", factor, above=-LARGEST_FACTOR, at_most=LARGEST_FACTOR)
         if coefficient != 0 and abs(coefficient) < SMALLEST_FACTOR:
-            rule = "factor of sketches must be 0 or at least 2^-60 in magnitude"
-            raise ParameterError(f"{rule}, got {short_repr(factor)}")
+            raise ParameterError(
+                f"factor of sketches must be 0 or at least 2^-60 in magnitude, got {short_repr(factor)}"
+            )
         keeps_integers = isinstance(factor, (int, np.integer)) and abs(coefficient) < 2**31
         times = np.int64(factor) if keeps_integers and self.values.dtype == np.int64 else coefficient
         noises = self.noises.times(coefficient)
@@ -285,7 +286,7 @@ class Sketches(Result):
         count = max(len(self), len(other))
         if not {len(self), len(other)} <= {1, count}:
             raise ParameterError(
-                f"sketches must have as many rows as each other, or one, got {len(self)} and {len(other)}"
+                f"cannot combine sketches of {len(self)} and {len(other)} rows: both need as many rows, or one of them one row"
             )
         left, right = (part.rows([0] * count) if len(part) == 1 else part for part in (self, other))
         names = (f"{a} {symbol} {b}" for a, b in zip(left.labels, right.labels, strict=True))
@@ -331,7 +332,7 @@ def concat(parts: Sequence[Sketches]) -> Sketches:
     """All rows of all parts, in order; they must share one space."""
     parts = list(parts)
     if not parts or not all(isinstance(part, Sketches) for part in parts):
-        raise ParameterError("concat must get a list of sketches, got something else")
+        raise ParameterError("concat() takes a list of sketches")
     check_all_fit([Source(part.protocols, len(part), part.labels.__iter__) for part in parts])
     labels = [label for part in parts for label in part.labels]
     noises = Noises.concat([part.noises for part in parts])
@@ -341,7 +342,7 @@ def concat(parts: Sequence[Sketches]) -> Sketches:
 def sum_rows(sketches: Sketches, label: str) -> Sketches:
     """One row, the sum of all rows: the sketch of the summed data, with the noises of all of them."""
     if not len(sketches):
-        raise ParameterError("sketches must have a row to be summed, got none")
+        raise ParameterError("sketches has no rows to add up", "sketches")
     names = checked_labels([label], 1) or ()
     noises = sketches.noises.sum()
     return _combined([sketches], names, noises, lambda numbers: numbers.sum(axis=0, keepdims=True))
@@ -388,4 +389,6 @@ def check_same_space(protocols: Sequence[Protocol]) -> None:
     for other in protocols[1:]:
         if other.space != first.space:
             differing = ", ".join(differing_settings(first, other))
-            raise IncompatibleSketchesError(f"sketches must share one space, got different {differing}")
+            raise IncompatibleSketchesError(
+                f"sketches cannot be compared, because these settings differ: {differing}"
+            )

@@ -98,7 +98,10 @@ def verify(
         limit: What may be unpacked, in bytes.
     """
     if protocol is not None and not isinstance(protocol, Protocol):
-        raise ParameterError("protocol must be a Protocol, got something else; Protocol.load reads one")
+        raise ParameterError(
+            f"protocol must be al.Protocol, got {type(protocol).__name__}; Protocol.load reads one",
+            "protocol",
+        )
     opened = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger(ledger, read_only=True)
     name = printable(os.fspath(path))
     try:

@@ -1,11 +1,11 @@
 """Releases from Spark: exact sums where the data lies, noise once, on the driver, and numbers, nothing lazy, as the result."""
 
+from armslength.errors import MissingPackageError
+
 try:
     import pyspark  # noqa: F401  # asked for here, so that its absence is one clear line
 except ModuleNotFoundError:
-    raise ImportError(
-        'armslength.spark must have PySpark, got none; run: pip install "armslength[spark]"'
-    ) from None
+    raise MissingPackageError('armslength.spark needs PySpark: pip install "armslength[spark]"') from None
 
 from armslength.spark.frames import to_frame
 from armslength.spark.spark_tables import release_table

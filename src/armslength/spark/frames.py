@@ -12,7 +12,13 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from armslength.checks import integer, short_repr, type_name
-from armslength.errors import ArmslengthError, InputError, ParameterError
+from armslength.errors import (
+    ArmslengthError,
+    InputError,
+    MissingPackageError,
+    ParameterError,
+    UnknownNameError,
+)
 from armslength.ingest.event_columns import is_text
 from armslength.ingest.relations import check_names
 from armslength.sketches.sketches import Sketches
@@ -31,24 +37,29 @@ def opened_frame(source: Any) -> Any:
         source = _table(source)
     if not str(type(source).__module__).startswith("pyspark.sql.") or not hasattr(source, "mapInArrow"):
         raise ParameterError(
-            f"source must be a Spark DataFrame or the name of a table, got {short_repr(type(source).__name__)}"
+            f"source must be a Spark DataFrame or the name of a table, got {short_repr(type(source).__name__)}",
+            "source",
         )
     with our_errors():
         is_stream = source.isStreaming
     if is_stream:
-        raise ParameterError("source must have an end, got a stream; release what it has written to a table")
+        raise ParameterError(
+            "source is a stream, which has no end; release what it has written to a table", "source"
+        )
     return source
 
 
 def _table(name: str) -> Any:
     session = SparkSession.getActiveSession()
     if session is None:
-        raise ParameterError("source must be a frame without a Spark session, got a name; start a session")
+        raise ParameterError(
+            "source is the name of a table, which needs a Spark session; start one", "source"
+        )
     try:
         table = session.table(name)
         table.schema  # noqa: B018  # Spark Connect looks for the table only now
     except Exception:  # noqa: BLE001  # whatever a catalog says
-        raise ParameterError(f"source must be a table that Spark finds, got {short_repr(name)}") from None
+        raise UnknownNameError(f"Spark finds no table {short_repr(name)}") from None
     return table
 
 
@@ -58,7 +69,7 @@ def arrow_types(frame: Any, roles: dict[str, str]) -> pa.Schema:
 
     with our_errors():
         columns = frame.schema.fields
-    check_names(roles, [column.name for column in columns], "source")
+    check_names(roles, [column.name for column in columns], "the source")
     fields = {column.name: column.dataType for column in columns}
     schema = []
     for role, name in roles.items():
@@ -66,7 +77,8 @@ def arrow_types(frame: Any, roles: dict[str, str]) -> pa.Schema:
             kind = to_arrow_type(fields[name])
         except Exception:  # noqa: BLE001  # whatever Spark says about other types
             raise InputError(
-                f"{role} must be a column of text or numbers, got {type_name(fields[name].simpleString())}; cast it first"
+                f"{role} must be a column of text or numbers, got {type_name(fields[name].simpleString())}; cast it first",
+                role,
             ) from None
         schema.append(pa.field(role, kind))
     return pa.schema(schema)
@@ -114,7 +126,7 @@ def check_functions(frame: Any) -> None:
         descriptions = [frame.sparkSession.sql(f"DESCRIBE FUNCTION {name}").collect() for name in _FUNCTIONS]
     if not all(any(_OWN_CLASS in str(line[0]) for line in lines) for lines in descriptions):
         raise ParameterError(
-            f"functions of the session must leave Spark's own {', '.join(_FUNCTIONS)} as they are, got one of these names; drop it"
+            f"the session replaces one of Spark's own functions {', '.join(_FUNCTIONS)}; drop the replacement"
         )
 
 
@@ -147,12 +159,13 @@ def our_errors() -> Iterator[None]:
         raise
     except Exception as problem:  # noqa: BLE001  # Spark's, Java's and the network's
         if "No module named 'armslength'" in str(problem):
-            raise ParameterError(
-                "armslength must be installed for the Python of Spark's workers, got none there; nothing was charged"
+            raise MissingPackageError(
+                "armslength is not installed for the Python of Spark's workers; nothing was charged"
             ) from None
         raise InputError(
-            f"source must be computed by Spark to its end, got a failed job ({_condition(problem)}); nothing was charged, "
-            "and Spark's own log says more"
+            f"Spark could not compute source to its end ({_condition(problem)}); nothing was charged, "
+            "and Spark's own log says more",
+            "source",
         ) from None
 
 
@@ -196,9 +209,9 @@ def to_frame(sketches: Sketches, session: Any) -> Any:
         session: The Spark session of the frame.
     """
     if not isinstance(sketches, Sketches):
-        raise ParameterError(f"sketches must be al.Sketches, got {type(sketches).__name__}")
+        raise ParameterError(f"sketches must be al.Sketches, got {type(sketches).__name__}", "sketches")
     if not hasattr(session, "createDataFrame"):
-        raise ParameterError(f"session must be a Spark session, got {type(session).__name__}")
+        raise ParameterError(f"session must be a Spark session, got {type(session).__name__}", "session")
     packed = sketches.values.astype(sketches.values.dtype.newbyteorder("<"), copy=False)
     columns: list[Any] = [sketches.labels, [bytearray(row.tobytes()) for row in packed], sketches.in_clear]
     schema = "label STRING, values BINARY, in_clear BOOLEAN"

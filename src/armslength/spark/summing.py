@@ -245,18 +245,18 @@ class DriverSums:
 
     def _add_norm(self, group: int, norm: int) -> None:
         if group in self._norms:  # norms of parts do not add up
-            raise InputError("a group's sampled people must come to one task, got two; nothing was charged")
+            raise InputError("two tasks had sampled people of one group; nothing was charged")
         self._norms[group] = norm
 
     def sums(self) -> Sums:
         """The sums of all groups, ready for their noise, if each row that was sent arrived once."""
         buckets = np.concatenate([np.zeros(0, dtype=np.int64), *self._buckets])
         if len(np.unique(buckets)) != len(buckets):
-            raise InputError("a person's events must come to one task, got two; nothing was charged")
+            raise InputError("two tasks had events of one person; nothing was charged")
         if {name: tags for name, tags in self._listed.items() if tags} != self._arrived:
             raise InputError(
-                "source must hold the same rows whenever Spark computes it again, got others, and nothing was charged; "
-                "write it to a table first, and release that"
+                "source had other rows when Spark computed it again, and nothing was charged; write it to a table first, and release that",
+                "source",
             )
         norms = np.array([self._norms.get(group, 0) for group in range(self._layout.groups)])
         return self._groups.sums(norms)

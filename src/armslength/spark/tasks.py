@@ -53,7 +53,7 @@ def _rows_or_problem(driver: str, packed: bytes, batches: Iterator[pa.RecordBatc
     try:
         if driver != __version__:
             raise ParameterError(  # noqa: TRY301  # sent like those of a job
-                f"armslength must be of one version everywhere, got {driver} on the driver and {__version__} on a worker; install the same one"
+                f"armslength has version {driver} on the driver and {__version__} on a worker; install the same one"
             )
         yield from pickle.loads(packed).rows(batches)  # noqa: S301  # our own driver's, like the function itself
     except (InputError, OutOfMemoryError, ParameterError) as problem:

@@ -156,7 +156,7 @@ def test_wrong_arguments_are_refused(monkeypatch):
         al.cluster(sketches.values)
     with pytest.raises(al.ParameterError, match="level must"):
         al.cluster(sketches, level=2)
-    with pytest.raises(al.ParameterError, match="beyond_chance must go with by='shape'"):
+    with pytest.raises(al.ParameterError, match="needs by='shape'"):
         al.cluster(sketches, beyond_chance=True)
     monkeypatch.setattr("armslength.answers.cluster.MOST_ROWS", 8)
     with pytest.raises(al.ParameterError, match="at most 8 rows for a tree, got 9"):

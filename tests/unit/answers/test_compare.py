@@ -167,11 +167,11 @@ def test_what_is_said_of_it():
     ("known", "message"),
     [
         ({"quantity": "angle"}, "quantity must be one of"),
-        ({"beyond_chance": True}, "beyond_chance must go with by='shape'"),
+        ({"beyond_chance": True}, "needs by='shape'"),
         ({"level": float("nan")}, "level must be"),
         ({"top": 0}, "top must be an integer"),
-        ({"farthest": True}, "farthest must come with a number"),
-        ({"possibly": True}, "possibly must come with below or above"),
+        ({"farthest": True}, "needs top"),
+        ({"possibly": True}, "needs below or above"),
     ],
 )
 def test_wrong_arguments_are_refused_before_any_work(known, message):

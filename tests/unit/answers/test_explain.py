@@ -181,7 +181,7 @@ def test_what_are_no_people_is_refused(parties):
         (parties[["north", "north"]], harbor),
         (north, harbor - harbor),
     ):
-        with pytest.raises(al.ParameterError, match="each once"):
+        with pytest.raises(al.ParameterError, match="each row once"):
             al.explain(a, b)
     for a, b in (
         (north, north),

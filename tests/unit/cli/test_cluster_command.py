@@ -81,7 +81,7 @@ def test_wrong_input_is_one_line(file, tmp_path):
     PROTOCOL.release(np.zeros((1, 300), dtype=int), ledger=al.NO_LEDGER).save(tmp_path / "one.parquet")
     for arguments, message in [
         ((file, "--cut", "9"), "count must be"),
-        ((tmp_path / "one.parquet",), "the files must hold at least 2 rows"),
+        ((tmp_path / "one.parquet",), "comparing needs at least 2 rows"),
     ]:
         result = run(*arguments)
         assert (result.exit_code, result.stdout) == (2, "")

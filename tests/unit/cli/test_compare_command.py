@@ -118,11 +118,11 @@ def test_several_files_are_one_set(file, tmp_path):
 
 def test_wrong_input_is_one_line_and_prints_nothing(file, tmp_path):
     for arguments, message in [
-        ((file, "--against", "nowhere"), "label must be"),
-        ((file, "--farthest"), "--farthest must come with a number"),
+        ((file, "--against", "nowhere"), "no sketch labelled"),
+        ((file, "--farthest"), "--farthest needs --top"),
         ((file, "--level", "nan"), "--level must be"),
         ((file, "--quantity", "inner-product", "--by", "shape"), "--quantity must be a distance"),
-        ((file, "--beyond-chance"), "--beyond-chance must go with --by"),
+        ((file, "--beyond-chance"), "--beyond-chance needs --by"),
     ]:
         result = run(*arguments)
         assert (result.exit_code, result.stdout) == (2, "")

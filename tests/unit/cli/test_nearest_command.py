@@ -78,9 +78,9 @@ def test_data_in_the_clear_is_said(file, tmp_path):
 
 def test_wrong_input_is_one_line(file):
     for arguments, message in [
-        ((file, "--query", "nowhere"), "label must be"),
+        ((file, "--query", "nowhere"), "no sketch labelled"),
         ((file, "--count", "0"), "--count must be"),
-        ((file, "--by", "shape"), "sketches must have been released with totals"),
+        ((file, "--by", "shape"), "sketches have been released without totals"),
     ]:
         result = run(*arguments)
         assert (result.exit_code, result.stdout) == (2, "")

@@ -321,7 +321,7 @@ def test_one_party_by_a_label_with_weights():
     weighted = (*RELEASE, "--label", "my hospital", "--weight", "cost", "--no-ledger")
     refused = run(*weighted)
     assert refused.exit_code == 2
-    assert "weight must be left out where people vote" in " ".join(refused.output.split())
+    assert "weight cannot be used where people vote" in " ".join(refused.output.split())
     run(*NEW, "--contribution", 2, "-o", "protocol.json", "--overwrite")
     done = run(*weighted)
     assert done.exit_code == 0, done.output
@@ -474,7 +474,7 @@ def test_one_row_is_not_enough_to_compare(folder):
     assert run(*RELEASE, "--label", "north").exit_code == 0
     for verb in ("compare", "nearest", "cluster", "outliers"):
         said = refused(verb, "sketches.parquet")
-        assert "got 1; name the files of other parties" in said
+        assert "the files have 1; name the files of other parties" in said
         (folder / "one").mkdir(exist_ok=True)
         al.load("sketches.parquet").save("one/sketches.parquet")
         assert refused(verb, "one") == said

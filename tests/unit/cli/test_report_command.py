@@ -53,7 +53,7 @@ def test_rows_without_margins_can_be_left_out(tmp_path):
     [
         (["{sketches}", "-o", "nowhere/r.html"], 2, "must be writable"),
         (["{sketches}"], 2, "--output"),
-        (["{text}", "-o", "r.html"], 5, "must be a sketch file"),
+        (["{text}", "-o", "r.html"], 5, "not a sketch file"),
     ],
 )
 def test_bad_input_is_one_line_and_no_file(arguments, code, message, sketches, tmp_path, monkeypatch):

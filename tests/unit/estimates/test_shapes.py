@@ -184,7 +184,7 @@ def test_blocks_are_what_all_at_once_is(monkeypatch):
 
 def test_without_totals_shapes_are_refused():
     plain = al.Protocol(al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="shapes"), epsilon=1)
-    with pytest.raises(al.ParameterError, match="released with totals"):
+    with pytest.raises(al.ParameterError, match="without totals"):
         al.shape_distances(plain.release(data(), ledger=al.NO_LEDGER))
 
 

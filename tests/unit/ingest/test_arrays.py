@@ -83,7 +83,7 @@ def test_open_vocabulary_by_names_of_columns_and_by_items():
     for protocol, items, says in [
         (strings, [1, 2, 3, 4, 5], "type string"),
         (ids, NAMES, "type int64"),
-        (strings, ["a"] * D, "duplicates"),
+        (strings, ["a"] * D, "twice"),
         (strings, None, "items must name"),
         (strings, NAMES[:3], "3 columns"),
     ]:
@@ -99,7 +99,7 @@ BAD_INPUT = {
     "infinity": (REAL, [[math.inf, 0, 0, 0, 777.125]], "finite"),
     "width": (COUNTS, [[777, 1]], "5 columns"),
     "off the grid": (COUNTS, [[777.125, 0, 0, 0, 0]], "on_grid=False"),
-    "empty": (COUNTS, np.zeros((0, D)), "a row"),
+    "empty": (COUNTS, np.zeros((0, D)), "no rows"),
     "one dimension": (COUNTS, [777] * D, "2 dimensions"),
     "text": (COUNTS, [["777"] * D], "integers or floats"),
     "objects": (COUNTS, np.array([[777, None, 0, 0, 0]], dtype=object), "integers or floats"),
@@ -109,7 +109,7 @@ BAD_INPUT = {
     "duplicates": (
         REAL,
         sparse.coo_array(([777.125, 1.0], ([0, 0], [1, 1])), shape=(1, D)),
-        "duplicates",
+        "duplicate",
     ),
     "sparse nan": (REAL, sparse.csr_array([[math.nan, 0, 0, 0, 777.125]]), "finite"),
     "masked": (COUNTS, np.ma.array([[777] * D], mask=[[1, 0, 0, 0, 0]]), "masked"),
@@ -120,7 +120,7 @@ BAD_INPUT = {
         "missing",
     ),
     "text column": (COUNTS, pd.DataFrame({name: ["secret-777"] for name in NAMES}), "numbers"),
-    "no rows": (COUNTS, pd.DataFrame({name: pd.array([], dtype="int64") for name in NAMES}), "a row"),
+    "no rows": (COUNTS, pd.DataFrame({name: pd.array([], dtype="int64") for name in NAMES}), "no rows"),
     "huge": (REAL, [[1e300, 0, 0, 0, 777.125]], "value_range"),
 }
 
@@ -139,7 +139,7 @@ def test_bad_input_is_one_clear_line_and_costs_nothing(kind, tmp_path, monkeypat
 
 def test_sparse_input_needs_zero_in_the_range():
     protocol = al.Protocol(TRANSFORM, epsilon=1, value_range=(1, 5))
-    with pytest.raises(al.InputError, match="hold 0"):
+    with pytest.raises(al.InputError, match="contain 0"):
         projected_sums(protocol, sparse.csr_array(X), None, 1)
     assert projected_sums(protocol, X, None, 1).values.shape == (3, 8)
 
@@ -224,12 +224,12 @@ def test_the_index_of_a_data_frame_names_the_rows():
         numbered = COUNTS.release(frame.set_axis(index, axis=0), ledger=al.NO_LEDGER)
         assert list(numbered.labels) == ["0", "1", "2"]
     for index in (["north", "north", "west"], pd.Index(["a", None, "b"], dtype="string")):
-        with pytest.raises(al.InputError, match="index of X must name each row once"):
+        with pytest.raises(al.InputError, match="index of X"):
             COUNTS.release(frame.set_axis(index, axis=0), ledger=al.NO_LEDGER)
 
 
 def test_large_integers_beside_floats_in_a_list_are_refused():
-    with pytest.raises(al.InputError, match="integer array"):
+    with pytest.raises(al.InputError, match="array of integers"):
         projected_sums(al.Protocol(al.Identity(input_dim=2), epsilon=1), [[2**60 + 129, 1.0]], None, 1)
 
 

@@ -328,7 +328,7 @@ def test_a_line_that_is_no_object_is_refused_whatever_its_length(tmp_path, last,
     path = tmp_path / "e.jsonl"
     path.write_text(f'{{"who": "a", "what": "x"}}\n{" " * 5000}{last}\n', encoding="utf-8")
     job = TableJob.of(path, open_protocol(), EventColumns("who", "what"), ONE, memory=memory, threads=2)
-    with pytest.raises(al.InputError, match="one JSON object on each line"):
+    with pytest.raises(al.InputError, match="JSON object"):
         job.sums(KEY)
 
 

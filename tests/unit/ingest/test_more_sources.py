@@ -118,7 +118,7 @@ def test_patterns_choose_files(tmp_path, expected):
     write_csv(EVENTS, tmp_path / "a" / "b" / "other.csv")
     assert sums(f"{tmp_path}/**/[0-9].csv") == expected
     assert sums([f"{tmp_path}/a/?.csv", f"{tmp_path}/a/b/[12].csv"]) == expected
-    with pytest.raises(al.ParameterError, match="matches no file"):
+    with pytest.raises(FileNotFoundError, match="pattern"):
         sums(f"{tmp_path}/*.csv")
 
 
@@ -134,7 +134,7 @@ def test_patterns_are_cut_as_the_machine_writes_its_paths(tmp_path, monkeypatch)
 def test_the_text_of_a_table_is_not_shown(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for text in (f"who,what\n{SECRET}*,x\n", f"who,what\n{SECRET},x\n", f"{SECRET}/*/x.csv"):
-        with pytest.raises(al.ParameterError) as caught:
+        with pytest.raises(FileNotFoundError) as caught:
             sums(text)
         assert SECRET not in str(caught.value)
 
@@ -152,10 +152,10 @@ def test_a_file_listed_twice_is_refused(again, tmp_path):
     if other is None:
         other = tmp_path / "f.csv"
         (os.symlink if again == "link" else os.link)(path, other)
-    with pytest.raises(al.ParameterError, match="listed once"):
+    with pytest.raises(al.ParameterError, match="listed twice"):
         sums([path, str(other)])
     if again.endswith("link"):
-        with pytest.raises(al.ParameterError, match="listed once"):
+        with pytest.raises(al.ParameterError, match="listed twice"):
             sums(tmp_path)
 
 
@@ -256,8 +256,8 @@ def test_no_character_contains_a_line_feed_in_the_encodings_that_are_read():
         ({"delimiter": ";;"}, "one ASCII character"),
         ({"delimiter": "\n"}, "one ASCII character"),
         ({"format": "xlsx"}, "format must be one of"),
-        ({"format": "txt"}, "delimiter must be given"),
-        ({"table": "t"}, "must go with a database"),
+        ({"format": "txt"}, "needs a delimiter"),
+        ({"table": "t"}, "need a database"),
     ],
 )
 def test_what_is_said_about_a_source_is_checked(known, says):
@@ -266,7 +266,7 @@ def test_what_is_said_about_a_source_is_checked(known, says):
 
 
 def test_what_is_said_about_text_goes_with_files(tmp_path):
-    with pytest.raises(al.ParameterError, match="must go with files"):
+    with pytest.raises(al.ParameterError, match="only to files"):
         sums(al.Source(EVENTS, delimiter=";"))
     (tmp_path / "e.csv").write_text("who;what\n")
     with pytest.raises(al.ParameterError, match="different characters"):
@@ -276,11 +276,11 @@ def test_what_is_said_about_text_goes_with_files(tmp_path):
 def test_txt_needs_a_delimiter_and_other_delimiters_are_read(tmp_path, expected):
     write_csv(EVENTS, tmp_path / "e.txt", ";")
     for place in (tmp_path / "e.txt", tmp_path):
-        with pytest.raises(al.ParameterError, match=r"^\.txt needs a delimiter.*delimiter="):
+        with pytest.raises(al.ParameterError, match=r"^\.txt files need a delimiter.*delimiter="):
             sums(place)
     assert sums(al.Source(tmp_path / "e.txt", delimiter=";")) == expected
     (tmp_path / "e.txt").rename(tmp_path / "e.csv")
-    with pytest.raises(al.InputError, match="delimiter="):
+    with pytest.raises(KeyError, match="delimiter="):
         sums(tmp_path / "e.csv")
     assert sums(al.Source(tmp_path / "e.csv", delimiter=";")) == expected
     (tmp_path / "e.csv").rename(tmp_path / "part-0")
@@ -397,7 +397,7 @@ def test_tables_that_somebody_else_reads(name, tmp_path, expected):
     pq.write_table(EVENTS, tmp_path / "e.parquet")
     assert sums(LAZY[name](tmp_path)) == expected
     assert sources.size_of(LAZY[name](tmp_path))[1] == "rows"
-    with pytest.raises(al.InputError, match="person must be a column of source"):
+    with pytest.raises(KeyError, match="person: no column"):
         sums(LAZY[name](tmp_path), EventColumns("nobody", "what", "where", "amount"))
 
 
@@ -406,18 +406,18 @@ def test_a_dataset_shows_the_columns_of_its_schema_and_other_tables_no_first_lin
     (tmp_path / "e.csv").write_text(f"{SECRET},x\np,y\n")  # without a header
     nobody = EventColumns("nobody", "what")
     typed = pl.scan_parquet(tmp_path / "e.parquet")
-    with pytest.raises(al.InputError, match="'who', 'where', 'what', 'amount'"):
+    with pytest.raises(KeyError, match="'who', 'where', 'what', 'amount'"):
         sums(ds.dataset(tmp_path / "e.parquet"), nobody)
     text = pl.scan_csv(tmp_path / "e.csv")
     for source in (text, text.collect(), text.collect().lazy(), pl.concat([typed, text], how="horizontal")):
-        with pytest.raises(al.InputError) as caught:
+        with pytest.raises(KeyError) as caught:
             sums(source, nobody)
         assert SECRET not in str(caught.value)
 
 
 def test_a_lazy_table_of_a_file_that_is_not_there(tmp_path):
     for scan in (pl.scan_parquet, pl.scan_csv):
-        with pytest.raises(al.InputError, match="not there"):
+        with pytest.raises(FileNotFoundError, match="missing"):
             sums(scan(tmp_path / "nothing"))
 
 
@@ -478,7 +478,7 @@ def test_standard_input_needs_a_format_and_one_reader(monkeypatch):
     for source in ("-", al.Source("-", format="parquet")):
         with pytest.raises(al.ParameterError, match="format='csv'"):
             sums(source)
-    with pytest.raises(al.ParameterError, match="listed once"):
+    with pytest.raises(al.ParameterError, match="listed twice"):
         sums(al.Source(["-", "-"], format="csv"))
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(al.InputError, match="has none"):
@@ -520,9 +520,9 @@ def test_files_in_a_store(kind, tmp_path, monkeypatch, expected):
     assert sums("s3://bucket/visits") == expected
     assert sums(f"s3://bucket/visits/**/*.{kind}") == expected
     assert sources.size_of("s3://bucket/visits")[0] > 0
-    with pytest.raises(al.ParameterError, match="folder that is there"):
+    with pytest.raises(FileNotFoundError, match="no such file"):
         sums("s3://bucket/nothing.csv")
-    with pytest.raises(al.ParameterError, match="listed once"):
+    with pytest.raises(al.ParameterError, match="listed twice"):
         sums(["s3://bucket/visits", "s3://bucket/visits"])
 
 
@@ -537,7 +537,7 @@ def test_files_in_s3(kind, tmp_path, monkeypatch, expected):
         assert sums(f"s3://bucket/all.{kind}?{options}") == expected
         assert sums(f"s3://bucket/visits?{options}") == expected
         assert sums(f"s3://bucket/visits/where=*/*.{kind}?{options}") == expected
-        with pytest.raises(al.ParameterError, match="folder that is there"):
+        with pytest.raises(FileNotFoundError, match="no such file"):
             sums(f"s3://bucket/nothing.{kind}?{options}")
 
 

@@ -84,7 +84,7 @@ def test_columns_are_the_files_own_and_not_what_the_engine_renames(names, form, 
         write_csv(source, tmp_path / "e.csv")
         source = tmp_path / "e.csv"
     assert release(source, EXACT_TOTALS, person="Who_1", **known).totals.tolist() == [1]
-    with pytest.raises(al.InputError, match="several like"):
+    with pytest.raises(al.InputError, match="several columns like"):
         release(source, EXACT_TOTALS, person="who", **known)
 
 
@@ -116,7 +116,7 @@ def test_json_keys_may_come_late_and_differ_in_capitals(tmp_path):
     ]
     (tmp_path / "e.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert release(tmp_path / "e.jsonl", EXACT_TOTALS).totals.tolist() == [3001, 0, 0, 0]
-    with pytest.raises(al.InputError, match="did you mean 'who'"):
+    with pytest.raises(KeyError, match="did you mean 'who'"):
         release(tmp_path / "e.jsonl", EXACT_TOTALS, person="Who")
 
 
@@ -197,8 +197,8 @@ def test_damaged_files_get_one_line_without_data_and_cost_nothing(name, tmp_path
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        ("nowhere.parquet", "is there, got nowhere.parquet"),
-        ("no/*.csv", "matches no file"),
+        ("nowhere.parquet", "no such file: nowhere.parquet"),
+        ("no/*.csv", "no file matches"),
         (3, "must be files or a table"),
         (np.zeros((2, 2)), "must be files or a table"),
     ],
@@ -209,7 +209,7 @@ def test_sources_that_are_none(source, says):
 
 
 def test_an_empty_folder_is_no_source(tmp_path):
-    with pytest.raises(al.ParameterError, match="must hold event files"):
+    with pytest.raises(al.ParameterError, match="no files in"):
         release(tmp_path)
 
 
@@ -233,7 +233,7 @@ def test_a_column_of_pandas_with_several_types_is_named():
 def test_nothing_stays_in_the_temporary_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     release(table([("p", "south", 1, 1)]))
-    with pytest.raises(al.InputError):
+    with pytest.raises(KeyError):
         release(table([("p", "south", 1, 1)]), item="nothing")
     assert list(tmp_path.iterdir()) == []
 

@@ -83,7 +83,7 @@ def test_a_group_of_too_many_sampled_people_is_refused(monkeypatch):
     squares = Squares(8)
     squares.add(bins, np.array([0, 1]))
     squares.add(bins, np.array([0]))
-    with pytest.raises(al.InputError, match="fewer than"):
+    with pytest.raises(al.InputError, match="or more"):
         squares.add(bins, np.array([1]))
 
 

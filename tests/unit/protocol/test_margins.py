@@ -368,6 +368,6 @@ def test_rows_and_streams_say_that_they_have_no_margins(tmp_path):
         lambda: made.release([[1, 2]], ledger=ledger, population="visits"),
         lambda: made.stream(label="all", ledger=ledger, population="visits"),
     ):
-        with pytest.raises(al.ParameterError, match='contribution must not be "vote" for rows and streams'):
+        with pytest.raises(al.ParameterError, match='"vote" is for event tables'):
             release()
     assert ledger.entries() == []

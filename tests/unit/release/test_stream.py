@@ -26,9 +26,9 @@ def test_a_stream_is_released_once(stream):
     sketch = stream.release()
     assert sketch.labels == ("north",)
     assert len(sketch.noises.terms(0)) == 1
-    with pytest.raises(al.ParameterError, match="released once"):
+    with pytest.raises(al.ParameterError, match="released already"):
         stream.release()
-    with pytest.raises(al.ParameterError, match="released once"):
+    with pytest.raises(al.ParameterError, match="released already"):
         stream.update(1)
     assert "released" in repr(stream)
 

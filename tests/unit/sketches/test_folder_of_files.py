@@ -92,7 +92,7 @@ def test_a_file_without_row_groups_is_refused(folder):
     path = folder / "a.parquet"
     with pq.ParquetWriter(folder / "none.parquet", pq.read_schema(path)):
         pass
-    with pytest.raises(al.CorruptFileError, match=r"none\.parquet must be a sketch file"):
+    with pytest.raises(al.CorruptFileError, match=r"none\.parquet is damaged"):
         al.load(folder)
 
 
@@ -119,18 +119,18 @@ def test_one_space_for_all(folder):
 
 def test_what_is_no_folder_of_sketch_files(folder, tmp_path):
     (tmp_path / "empty" / "_only").mkdir(parents=True)
-    with pytest.raises(al.ParameterError, match="got none in"):
+    with pytest.raises(al.ParameterError, match="no sketch files in"):
         al.load(tmp_path / "empty")
     (folder / "notes.txt").write_text("hello")
-    with pytest.raises(al.CorruptFileError, match=r"notes\.txt must be a sketch file"):
+    with pytest.raises(al.CorruptFileError, match=r"notes\.txt .*not a sketch file"):
         al.load(folder)
     (folder / "notes.txt").unlink()
     os.mkfifo(folder / "pipe")  # which nobody may wait for
-    with pytest.raises(al.ParameterError, match="pipe"):
+    with pytest.raises(FileNotFoundError, match="pipe"):
         al.load(folder)
     (folder / "pipe").unlink()
     (folder / "link").symlink_to(folder / "b")
-    with pytest.raises(al.ParameterError, match="no links"):
+    with pytest.raises(al.ParameterError, match="is a link"):
         al.load(folder)
 
 
@@ -139,7 +139,7 @@ def test_damage_is_found(folder):
     data = bytearray(path.read_bytes())
     data[4:200] = bytes(196)
     path.write_bytes(data)
-    with pytest.raises(al.CorruptFileError, match=r"y\.parquet must"):
+    with pytest.raises(al.CorruptFileError, match=r"y\.parquet is damaged"):
         al.load(folder)
 
 
@@ -148,5 +148,5 @@ def test_hostile_columns_are_refused(folder):
     old = pq.read_table(path)
     long = pa.array(["x" * 5000] * 10)
     write_sealed(old.set_column(0, old.schema.field("label"), long), path)
-    with pytest.raises(al.CorruptFileError, match="labels that are printable"):
+    with pytest.raises(al.CorruptFileError, match="has labels"):
         al.load(folder)

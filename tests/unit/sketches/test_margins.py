@@ -223,7 +223,7 @@ FORGED = {
 @pytest.mark.parametrize("name", FORGED)
 def test_margins_of_another_shape_are_refused(name, path):
     write_sealed(FORGED[name](pq.read_table(path)), path)
-    with pytest.raises(al.CorruptFileError, match=r"s\.parquet must") as refused:
+    with pytest.raises(al.CorruptFileError, match=r"s\.parquet ") as refused:
         al.load(path)
     assert "\n" not in str(refused.value)
     assert not al.verify(path).holds
@@ -236,7 +236,7 @@ def test_numbers_that_are_none_are_refused(rows, number, path):
     margins = 0.5 * rows.margins
     margins[1, 2] = number
     write_sealed(with_column(table, lists(margins)), path)
-    with pytest.raises(al.CorruptFileError, match="must have finite margins"):
+    with pytest.raises(al.CorruptFileError, match="margins that are not finite"):
         al.load(path)
 
 
@@ -260,7 +260,7 @@ def test_margins_go_with_protocols_that_all_have_them(protocols, rows, path):
     head["sources"] = ["events"] * len(protocols)
     head["card"] = card.release_card(releases, in_clear=False)
     write_sealed(table, path, head=head)
-    with pytest.raises(al.CorruptFileError, match="margins only where all of its protocols have the same"):
+    with pytest.raises(al.CorruptFileError, match="has margins"):
         al.load(path)
     write_sealed(table.drop_columns("margins"), path, head=head)
     assert np.array_equal(al.load(path).values, rows.values)
@@ -278,7 +278,7 @@ def test_a_spread_goes_with_people_who_vote(missing, path):
     else:
         table = table.drop_columns("total")
     write_sealed(table, path, head=head)
-    with pytest.raises(al.CorruptFileError, match="spread only where all of its protocols have votes"):
+    with pytest.raises(al.CorruptFileError, match="has a spread"):
         al.load(path)
 
 
@@ -289,7 +289,7 @@ def test_only_tables_are_released_with_margins(source, path):
     head["sources"] = [source]
     head["card"] = card.release_card([(PROTOCOL, source)], in_clear=False)
     write_sealed(table, path, head=head)
-    with pytest.raises(al.CorruptFileError, match="event table under a protocol with votes"):
+    with pytest.raises(al.CorruptFileError, match="not of an event table"):
         al.load(path)
 
 

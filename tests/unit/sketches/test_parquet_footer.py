@@ -43,7 +43,7 @@ def groups_of(path):
 
 
 def refused(path):
-    with pytest.raises(CorruptFileError, match=r"^file must be a sketch file of armslength"):
+    with pytest.raises(CorruptFileError, match=r"^file is damaged"):
         groups_of(path)
 
 
@@ -281,7 +281,7 @@ def test_pages_are_added_up_until_the_values_are_there():
     ],
 )
 def test_pages_that_cannot_be_are_refused(pages):
-    with pytest.raises(CorruptFileError, match=r"^file must be a sketch file"):
+    with pytest.raises(CorruptFileError, match=r"^file is damaged"):
         walked(*pages)
 
 

@@ -208,7 +208,7 @@ def test_an_edited_protocol_is_refused(path):
 
 def test_foreign_damaged_and_cut_files_are_refused(path):
     pq.write_table(pa.table({"label": ["a"]}), path)
-    with pytest.raises(al.CorruptFileError, match="foreign file"):
+    with pytest.raises(al.CorruptFileError, match="not a sketch file"):
         al.load(path)
     released().save(path)
     whole = path.read_bytes()
@@ -216,7 +216,7 @@ def test_foreign_damaged_and_cut_files_are_refused(path):
         path.write_bytes(whole[:size])
         with pytest.raises(al.CorruptFileError):
             al.load(path)
-    with pytest.raises(al.ParameterError, match="that is there"):
+    with pytest.raises(FileNotFoundError, match="no such file"):
         al.load(path.parent / "nowhere.parquet")
     for bad in ([], 5, None, [5], [path, None]):
         with pytest.raises(al.ParameterError, match="paths must be"):
@@ -230,7 +230,7 @@ def test_a_file_that_unpacks_to_more_than_the_limit_is_refused_before_it_is_read
     assert path.stat().st_size < 300_000
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", None)  # must not be reached
     for limit in (10_000_000, 1000):
-        with pytest.raises(al.CorruptFileError, match=f"unpack to at most {limit} bytes"):
+        with pytest.raises(al.CorruptFileError, match=f"more than {limit} bytes"):
             al.load(path, limit=limit)
 
 

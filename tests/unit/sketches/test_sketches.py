@@ -36,7 +36,7 @@ def test_rows_by_number_slice_list_and_label(sketches):
     assert np.array_equal(sketches[1].values, sketches.values[1:2])
     assert sketches[1].noises == sketches.noises.take([1])
     for bad in (3, -4, "d", ["a", "d"], ["a", 1], None, 1.5, [5], [[0]], True, {}):
-        with pytest.raises(al.ParameterError):
+        with pytest.raises((al.ParameterError, KeyError)):
             sketches[bad]
 
 
@@ -49,7 +49,7 @@ def test_rows_by_several_labels(sketches):
 def test_a_label_of_several_rows_is_refused(sketches):
     twice = al.concat([sketches, sketches["b"]])
     for chosen in ("b", ["a", "b"]):
-        with pytest.raises(al.ParameterError, match="which 2 rows have"):
+        with pytest.raises(al.ParameterError, match="2 rows are labelled"):
             twice[chosen]
     assert twice["a"].equals(sketches["a"])
 
@@ -183,7 +183,7 @@ def test_concat_joins_rows_of_different_protocols(sketches):
     joined = al.concat([sketches, other])
     assert len(joined) == 6
     assert len(joined.protocols) == 2
-    with pytest.raises(al.ParameterError, match="one for all rows"):
+    with pytest.raises(al.ParameterError, match="2 protocols"):
         joined.protocol  # noqa: B018  # the access is the test
     for bad in ([], [1], "abc"):
         with pytest.raises(al.ParameterError):
