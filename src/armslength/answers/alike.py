@@ -98,7 +98,7 @@ def alike(
     """
     for name, row in {"a": a, "b": b}.items():
         if len(checked_sketches(name, row, 1)) != 1:
-            raise ParameterError(f"{name} must be one row, got {len(row)}; choose one by its label")
+            raise ParameterError(f"{name} must be one row, got {len(row)}; choose one by its label", name)
     check_same_space((*a.protocols, *b.protocols))
     limit = number("within", within, above=-5e-324, at_most=1e300)
     # At or below one half, any verdict would do.

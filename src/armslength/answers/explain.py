@@ -263,7 +263,7 @@ def typical_of(sketches: Sketches, members: Sequence[int]) -> Side:
     """
     others = np.setdiff1d(np.arange(len(sketches)), members)
     if not len(others):
-        raise ParameterError("the typical party is made of other parties, got none")
+        raise ParameterError("the typical party is made of other parties, and there are none")
     if sketches.totals is None:
         weights = np.full(len(sketches), 1 / len(others))
     else:
@@ -300,7 +300,7 @@ def explain_sides(
         a, b = sides[i], sides[j]
         if a.rows.noises.shared_count(b.rows.noises):
             raise ParameterError(
-                "a and b must have no release in common, got one on both sides; leave its rows out of one of them"
+                "a and b have a release in common; leave its rows out of one of them", "a", "b"
             )
         first, second = limits[i], limits[j]
         if first is None or second is None:
@@ -395,17 +395,20 @@ def check_margins(sides: Sequence[Sketches]) -> None:
     if bare:
         raise ParameterError(
             f"{_names(bare)} {'was' if len(bare) == 1 else 'were'} released without margins; leave out what has none, "
-            "plan the next release with margins (armslength protocol new --margins), or ask about items of a list (--items FILE)"
+            "plan the next release with margins, or ask about a list of items"
         )
     different = [name for name in _COUNTED if len({getattr(protocol, name) for _, protocol in released}) > 1]
     if different:
         raise ParameterError(
-            f"a and b must count the same of each person, got different {', '.join(different)}"
+            f"a and b do not count the same of each person: they have different {', '.join(different)}",
+            "a",
+            "b",
         )
     if any(side.margins is None for side in sides):
         raise ParameterError(
-            "a and b must have their margins, got rows that lost them when they were joined with more rows of other item groups; "
-            "load the files of a and b alone"
+            "a and b lost their margins when they were joined with more rows of other item groups; load the files of a and b alone",
+            "a",
+            "b",
         )
 
 
@@ -416,7 +419,7 @@ def _refusal(sides: Sequence[tuple[Side, Prevalence]], tail: float) -> str:
         side, people = min(few, key=lambda each: each[1].people / each[1].people_noise(_SHOWN_NOISE))
         return (
             f"too few people to say: {side.name} has about {max(0.0, people.people):,.0f}, with noise of "
-            f"±{people.people_noise(_SHOWN_NOISE):,.0f}; add it up with similar parties (--with), leave it out, "
+            f"±{people.people_noise(_SHOWN_NOISE):,.0f}; add it up with similar parties, leave it out, "
             "or plan a larger share of ε for the number of people (total_share)"
         )
     cut = [side.name for side, people in sides if people.lacks(MOST_UNDERCOUNT, _SURELY)]

@@ -169,9 +169,7 @@ def outliers(
     pair_estimator(by, beyond_chance=beyond_chance)  # refuses what does not go together
     checked_sketches("sketches", sketches, 3)
     if by == "shape" and sketches.noises.has_shared:
-        raise ParameterError(
-            "sketches must be rows that share no release by shape, got two that do; leave one of them out"
-        )
+        raise ParameterError("two of the sketches share a release; leave one of them out", "sketches")
     rows, left_out = with_shapes(sketches, by, 3, beyond_chance=beyond_chance)
     return outliers_of(rows, level=level, factor=times, by=by, beyond_chance=beyond_chance, left_out=left_out)
 

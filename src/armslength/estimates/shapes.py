@@ -104,7 +104,8 @@ class Shapes:
             self.is_equal = merged.each("k2") == 0
         if beyond_chance and not self.is_equal.all():
             raise ParameterError(
-                "beyond_chance must have rows that share no release, got two that do; compare them with beyond_chance=False"
+                "rows that share a release have people in common, so nothing can be said beyond chance; compare them with beyond_chance=False",
+                "beyond_chance",
             )
 
     def _rows(self, sketches: Sketches, side: "_Side") -> ShapeRows:
@@ -179,7 +180,8 @@ def spread_of(sketches: Sketches, people: Floats) -> Spread:
     if sketches.spread is None or not has_spread(sketches):
         raise ParameterError(
             "beyond_chance needs released votes, or sums of such rows; "
-            'release events with contribution="vote" and a total_share, or ask about the people counted (beyond_chance=False)'
+            'release events with contribution="vote" and a total_share, or ask about the people counted (beyond_chance=False)',
+            "beyond_chance",
         )
     noises, unit = sketches.noises, float(sketches.protocols[0].resolution)
     first = noises.starts[:-1]
@@ -249,7 +251,7 @@ class Shape:
         is_sampled = bool(self.law.rows.one_person.any())
         if level.method == "guaranteed":
             if is_sampled:
-                raise ParameterError("method must be 'asymptotic' beyond chance, got 'guaranteed'")
+                raise ParameterError("method must be 'asymptotic' beyond chance, got 'guaranteed'", "method")
             return self.box(level)
         ends = self.law.interval(level.tail)
         is_special = np.equal.outer(self.law.rows.k2, -self.law.columns.k2)  # neither has noise
@@ -298,7 +300,9 @@ class Likeness:
     def interval(self, level: Level) -> Bounds:
         """(lower, upper) of each cosine; all that are possible where a length or a total may be 0."""
         if level.method == "guaranteed":
-            raise ParameterError("method must be 'asymptotic' for cosines of shapes, got 'guaranteed'")
+            raise ParameterError(
+                "method must be 'asymptotic' for cosines of shapes, got 'guaranteed'", "method"
+            )
         is_known = ~np.isnan(self.value)
         if self.sides is not None:
             is_known &= _have_totals(self.sides, level)
