@@ -184,7 +184,7 @@ def checked_margin_bounds(
     if bound is None:
         raise ParameterError(
             "margin_contribution is missing: say how many item groups of one person count in full; "
-            "take one and a half times as many as a person typically has",
+            "take a third more than a person typically has items",
             "margin_contribution",
         )
     return share, integer("margin_contribution", bound, at_least=1, at_most=_MOST_NAMES)
@@ -278,6 +278,7 @@ def _rows(source: Any, keys: Sequence[str]) -> tuple[str, list[tuple[Any, Any]]]
         else:
             texts = csv.ConvertOptions(column_types=dict.fromkeys([*keys, "group"], pa.string()))
             table = csv.read_csv(source, convert_options=texts)
+        names = table.column_names
     except FileNotFoundError:
         raise MissingFileError(f"no such file: {where}") from None
     except MemoryError:
@@ -290,16 +291,16 @@ def _rows(source: Any, keys: Sequence[str]) -> tuple[str, list[tuple[Any, Any]]]
             else f"margins must be a mapping, a table, or a .csv or .parquet file, got {where}",
             "margins",
         ) from None
-    names = table.column_names
     present = [key for key in keys if key in names]
     if len(present) > 1:
         raise ParameterError(f"margins have both columns {' and '.join(keys)} in {where}; leave one out")
     if len(names) == 1 and ";" in names[0]:
         raise ParameterError(f"margins need commas between columns, not semicolons, in {where}")
     if not present or names.count(present[0]) != 1 or names.count("group") != 1:
-        columns = ", ".join(names[:_PRINTED]) + (", …" if len(names) > _PRINTED else "")
+        # Other names may be the first line of a private file, named by mistake.
+        known = ", ".join(name for name in names if name in (*keys, "group")) or "none of them"
         raise ParameterError(
-            f"margins need the columns {' or '.join(keys)} and group, each once; {where} has {printable(columns)} "
+            f"margins need the columns {' or '.join(keys)} and group, each once; {where} has {known} "
             "(the first line of a .csv file names them)"
         )
     key = present[0]

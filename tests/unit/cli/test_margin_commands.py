@@ -82,7 +82,7 @@ def test_columns_of_a_record():
     ("options", "words"),
     [
         (("--margins", "items.csv", "--margin-column", "age", *MARGINS), "cannot be combined"),
-        (("--margins", "visits.csv", *MARGINS), "has who, what"),
+        (("--margins", "visits.csv", *MARGINS), "has none of them"),
         (("--margins", "latin.csv", *MARGINS), "text in UTF-8"),
         (("--margins", "twice.csv", *MARGINS), "'S' is listed twice in margins, in line 3"),
         (("--margins", "items.csv", "--margin-contribution", 2), "--margin-share must be above 0"),

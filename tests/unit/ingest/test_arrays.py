@@ -113,7 +113,7 @@ BAD_INPUT = {
     ),
     "sparse nan": (REAL, sparse.csr_array([[math.nan, 0, 0, 0, 777.125]]), "finite"),
     "masked": (COUNTS, np.ma.array([[777] * D], mask=[[1, 0, 0, 0, 0]]), "masked"),
-    "damaged": (COUNTS, DAMAGED, "valid"),
+    "damaged": (COUNTS, DAMAGED, "do not fit its shape"),
     "missing": (
         COUNTS,
         pd.DataFrame({name: pd.array([777, None], dtype="Int64") for name in NAMES}),

@@ -165,7 +165,7 @@ def test_a_vocabulary_counts_names_and_not_spellings():
     protocol = al.Protocol(al.Identity(input_dim=2), epsilon=1000, contribution=9, unit="u", vocabulary=names)
     source = pa.table({"who": list("abc"), "where": ["north"] * 3, "what": ["E\u0301", "\u00c9", "c"]})
     assert release(source, protocol, vocabulary=names).values.tolist()[0] == [2, 0]
-    with pytest.raises(al.ParameterError, match="duplicates"):
+    with pytest.raises(al.ParameterError, match="each name once"):
         al.Protocol(al.Identity(input_dim=2), epsilon=1, vocabulary=["\u00c9", "E\u0301"])
 
 
