@@ -140,7 +140,7 @@ def _ledger_checks(released: list[str], refusals: list[str]) -> list[Check]:
             "a ledger refuses a repeated label, and new labels once the budget is spent",
             released == ["first", "second", "third", "fourth"]
             and "was released before" in refusals[0]
-            and "must fit the budget" in refusals[1],
+            and "does not fit the budget" in refusals[1],
             f"{len(released)} releases of ε = {EPSILON} from a budget of {BUDGET}, {len(refusals)} refusals",
         )
     ]

@@ -1,4 +1,4 @@
-"""Argument checks with one form of message, written so that NaN fails."""
+"""Argument checks: one bad value of one argument, written so that NaN fails."""
 
 import operator
 import os
@@ -52,9 +52,7 @@ def one_line(name: str, value: Any) -> str:
         rule = f"{name} must be one line of at most {_LONGEST_LINE} characters"
         raise ParameterError(f"{rule}, got {short_repr(value)}", name)
     if has_too_many_marks(value):
-        raise ParameterError(
-            f"{name} must have at most {MOST_MARKS} combining marks in a row, got more", name
-        )
+        raise ParameterError(f"{name} must have at most {MOST_MARKS} combining marks in a row", name)
     return value
 
 
@@ -74,13 +72,13 @@ def checked_labels(labels: Any, count: int) -> list[str] | None:
         return None
     names = [labels] if isinstance(labels, str) else list(labels) if isinstance(labels, Sequence) else None
     if names is None or not all(isinstance(label, str) for label in names):
-        raise ParameterError(f"labels must be a list of strings, got {short_repr(labels)}")
+        raise ParameterError(f"labels must be a list of strings, got {short_repr(labels)}", "labels")
     if len(names) != count:
-        raise ParameterError(f"labels must name {count} rows, got {len(names)}")
+        raise ParameterError(f"labels must name {count} rows, got {len(names)}", "labels")
     if not all(map(is_showable, names)):
-        raise ParameterError(f"labels must be {SHOWABLE}, got another")
+        raise ParameterError(f"labels must be {SHOWABLE}", "labels")
     if len(set(names)) != len(names):
-        raise ParameterError("labels must differ from each other, got duplicates")
+        raise ParameterError("labels must differ from each other", "labels")
     return names
 
 

@@ -168,7 +168,9 @@ def _run(command: Sequence[object]) -> str:
         [sys.executable, "-m", "armslength", *map(str, command)], capture_output=True, text=True, check=False
     )
     if process.returncode:
-        raise RuntimeError(f"a command must work, got exit code {process.returncode}: {process.stderr}")
+        raise RuntimeError(
+            f"a command of the demo failed with exit code {process.returncode}: {process.stderr}"
+        )
     return process.stdout.rstrip("\n")
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from armslength.errors import CorruptFileError, ParameterError
+from armslength.errors import CorruptFileError, MissingFileError, ParameterError
 
 LARGEST_SAFE_INTEGER = 2**53 - 1
 
@@ -21,11 +21,11 @@ def atomic_write(path: str | os.PathLike[str], *, new: bool = False) -> Iterator
     """
     target = Path(path)
     if os.path.isdir(target):
-        raise ParameterError(f"a file must have a name of its own, got the folder {target}")
+        raise ParameterError(f"{target} is a folder; name a file")
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     except (OSError, ValueError) as problem:
-        raise ParameterError(f"the folder of {target} must be writable, got: {_reason(problem)}") from None
+        raise ParameterError(f"cannot write {target}: {_reason(problem)}") from None
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
@@ -42,12 +42,9 @@ def atomic_write(path: str | os.PathLike[str], *, new: bool = False) -> Iterator
         with suppress(OSError):
             os.unlink(name)  # noqa: PTH108  # the same
         if new and isinstance(problem, FileExistsError):
-            raise ParameterError(
-                f"{target} must be a new file, got one that somebody else has just made; look at that one first"
-            ) from None
+            raise ParameterError(f"somebody else has just made {target}; look at that file first") from None
         if isinstance(problem, OSError):
-            reason = problem.strerror or problem
-            raise ParameterError(f"{target} must be written whole, got: {reason}") from None
+            raise ParameterError(f"cannot write {target}: {problem.strerror or problem}") from None
         raise
 
 
@@ -62,12 +59,12 @@ def read_limited(path: str | os.PathLike[str], limit: int, name: str) -> bytes:
     try:
         with Path(path).open("rb") as file:
             data = file.read(limit + 1)
+    except FileNotFoundError:
+        raise MissingFileError(f"no such file: {os.fspath(path)}") from None
     except (OSError, ValueError) as problem:
-        raise ParameterError(
-            f"{name} must be a readable file, got {os.fspath(path)}: {_reason(problem)}"
-        ) from None
+        raise ParameterError(f"cannot read {os.fspath(path)}: {_reason(problem)}") from None
     if len(data) > limit:
-        raise CorruptFileError(f"{name} must be at most {limit} bytes, got a larger file: {os.fspath(path)}")
+        raise CorruptFileError(f"{os.fspath(path)} is too large: {name} has at most {limit} bytes")
     return data
 
 
@@ -84,7 +81,7 @@ def read_json(data: bytes, name: str) -> Any:
     try:
         return json.loads(data.decode(), object_pairs_hook=_no_duplicates, parse_constant=_no_constants)
     except (ValueError, RecursionError):
-        raise CorruptFileError(f"{name} must be valid JSON, got something else") from None
+        raise CorruptFileError(f"{name} is not valid JSON") from None
 
 
 def _rename_to_new(name: str, target: Path) -> None:

@@ -48,8 +48,9 @@ class Law(ABC):
         scale: Any = self.scale
         is_number = isinstance(scale, (int, float, np.floating)) and not isinstance(scale, bool)
         if not is_number or not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
-            rule = f"scale must be a number from {SMALLEST_SCALE} to 2^40"
-            raise ParameterError(f"{rule}, got {short_repr(scale)}")
+            raise ParameterError(
+                f"scale must be a number from {SMALLEST_SCALE} to 2^40, got {short_repr(scale)}", "scale"
+            )
         object.__setattr__(self, "scale", float(scale))
 
     @property

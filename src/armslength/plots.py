@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength.checks import short_repr
-from armslength.errors import ParameterError, plural
+from armslength.errors import MissingPackageError, ParameterError, plural
 from armslength.files import atomic_write
 from armslength.results import LONGEST_LABEL, shortened, three_digits
 
@@ -229,9 +229,7 @@ def _matplotlib(module: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
-        raise ParameterError(
-            'plots must have Matplotlib, got none; run: pip install "armslength[plot]"'
-        ) from None
+        raise MissingPackageError('plots need Matplotlib: pip install "armslength[plot]"') from None
 
 
 def _cell_outlines(chosen: Marks) -> tuple[Numbers, NDArray[np.uint8]]:

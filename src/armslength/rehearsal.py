@@ -48,7 +48,12 @@ class PublicData:
 def made_up(parties: int = 24, people: int = 700, items_per_person: int = 3, seed: int = 2026) -> PublicData:
     """Made-up hospitals in four regions, as in the demo. The seed is for the data; noise has no seed."""
     if parties * people * items_per_person > _MOST_EVENTS:
-        raise ParameterError(f"made-up parties must have at most {_MOST_EVENTS:,} items in all, got more")
+        raise ParameterError(
+            f"parties · people · items_per_person must be at most {_MOST_EVENTS:,}",
+            "parties",
+            "people",
+            "items_per_person",
+        )
     hospitals = generated_hospitals(parties, (people, people), items_per_person, seed)
     labels = [hospital.name for hospital in hospitals]
     tables = [
@@ -125,7 +130,7 @@ def rehearse(data: PublicData, epsilons: Sequence[str], dims: Sequence[int], sha
     settings = [(None, _NO_NOISE[1]), *product(epsilons, dims)]
     protocols = [protocol_of(*setting, share) for setting in settings]
     if not protocols[-1].total_share:
-        raise ParameterError("total_share must be above 0 to compare profiles, got 0")
+        raise ParameterError("total_share must be above 0 to compare profiles, got 0", "total_share")
     answers = []
     with progress("rehearsal", len(protocols), "settings", show=True) as advance:
         for protocol in protocols:

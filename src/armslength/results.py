@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from armslength.errors import ParameterError, plural
+from armslength.errors import MissingPackageError, plural
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,9 +85,7 @@ def data_frame(table: "pa.Table") -> Any:
     try:
         frame = table.to_pandas()
     except ImportError:
-        raise ParameterError(
-            'to_pandas must have pandas, got none; run: pip install "armslength[pandas]"'
-        ) from None
+        raise MissingPackageError('to_pandas() needs pandas: pip install "armslength[pandas]"') from None
     frame.attrs.update({key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()})
     return frame
 

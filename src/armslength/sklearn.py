@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from armslength.checks import short_repr
-from armslength.errors import InputError, ParameterError
+from armslength.errors import InputError, MissingPackageError, ParameterError
 from armslength.transforms.dense_jl import GaussianJL, SignJL
 from armslength.transforms.hadamard_jl import FastJL, HadamardJL
 from armslength.transforms.integer_rows import sparse_entries, stored_rows
@@ -21,8 +21,8 @@ try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ModuleNotFoundError:
-    raise ImportError(
-        'armslength.sklearn must have scikit-learn, got none; run: pip install "armslength[sklearn]"'
+    raise MissingPackageError(
+        'armslength.sklearn needs scikit-learn: pip install "armslength[sklearn]"'
     ) from None
 
 __all__ = [
@@ -48,8 +48,8 @@ _HARMLESS = (
 )
 # instead of its messages that print the data; users and scikit-learn's checks look for the words in common
 _MESSAGES = {
-    "Complex data not supported": "X must hold real numbers, got complex ones: Complex data not supported",
-    "Expected 2D array": "X must have 2 dimensions (rows, features), got another shape; Reshape your data by X.reshape(1, -1)",
+    "Complex data not supported": "X must hold real numbers: Complex data not supported",
+    "Expected 2D array": "X must have 2 dimensions (rows, features); Reshape your data by X.reshape(1, -1)",
 }
 
 
@@ -109,7 +109,9 @@ class JLTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         parameters, sketch_dim = self.get_params(deep=False), self.sketch_dim
         if parameters["seed"] is None:
             # A fresh seed in each fit would be another projection in each fit.
-            raise ParameterError(f"seed must be a string, got None; leave it out for {DEFAULT_SEED!r}")
+            raise ParameterError(
+                f"seed must be a string, got None; leave it out for {DEFAULT_SEED!r}", "seed"
+            )
         if isinstance(sketch_dim, str):
             if sketch_dim != "auto":
                 raise ParameterError(f"sketch_dim must be an integer or 'auto', got {short_repr(sketch_dim)}")
@@ -233,4 +235,4 @@ def validated(transformer: Any, X: Any, *, reset: bool = True) -> Any:
         for beginning, message in _MESSAGES.items():
             if text.startswith(beginning):
                 raise InputError(message) from None
-        raise InputError("X must be a matrix of numbers, got something else; convert it first") from None
+        raise InputError("X must be a matrix of numbers; convert it first") from None

@@ -13,7 +13,7 @@ def nfc(text: str) -> str:
     if text.isascii():
         return text
     if has_too_many_marks(text):
-        raise ValueError(f"text with at most {MOST_MARKS} combining marks in a row, got more")
+        raise ValueError(f"text with at most {MOST_MARKS} combining marks in a row")
     return unicodedata.normalize("NFC", text)
 
 

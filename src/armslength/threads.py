@@ -128,9 +128,7 @@ def _wait_for_one(ended: Lock, outcomes: deque[Outcome], process: int) -> Any:
 def check_same_process(process: int) -> None:
     """Refuses to go on in a forked child: threads, and their locks, stay with the parent."""
     if os.getpid() != process:
-        raise RuntimeError(
-            "work must stay in one process, but it was forked in the middle; do it again in the child"
-        )
+        raise RuntimeError("the process was forked in the middle of this work; do it again in the child")
 
 
 class cached_attribute(cached_property[Value]):  # noqa: N801  # a decorator, like property

@@ -65,7 +65,7 @@ def test_the_ledger_refuses_the_second_time_and_then_the_fifth(tmp_path):
     assert released == ["first", "second", "third", "fourth"]
     assert len(refusals) == 2
     assert "'first' was released before for population 'people'" in refusals[0]
-    assert "must fit the budget" in refusals[1]
+    assert "does not fit the budget" in refusals[1]
     spent = al.Ledger(tmp_path / "ledger.sqlite").spent("people")[0]
     assert float(spent.epsilon) == 1
 

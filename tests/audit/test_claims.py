@@ -129,8 +129,8 @@ def test_averaging_is_judged():
     assert holding(few) == [True, True, True, False]
     assert holding(few, quick=True) == [True] * 3  # what cannot be told is not claimed
     assert averaging._ledger_checks(
-        ["first", "second", "third", "fourth"], ["was released before", "must fit the budget"]
+        ["first", "second", "third", "fourth"], ["was released before", "does not fit the budget"]
     )[0].holds
-    assert not averaging._ledger_checks(["first", "first"], ["was released before", "must fit the budget"])[
-        0
-    ].holds
+    assert not averaging._ledger_checks(
+        ["first", "first"], ["was released before", "does not fit the budget"]
+    )[0].holds

@@ -17,8 +17,8 @@ from armslength._numba import kernel
 
 traced = pytest.mark.skipif(not can_trace(), reason="ptrace of x86-64 Linux is not to be had here")
 
-UNWRITABLE_LEDGER = "ledger must be a file that can be written"
-UNWRITABLE_NEW_LEDGER = f"{LEDGER} must be written whole"
+UNWRITABLE_LEDGER = "cannot write the ledger"
+UNWRITABLE_NEW_LEDGER = f"{LEDGER}: "
 # its file is larger than its ledger
 WIDE = al.Protocol(al.SparseJL(sketch_dim=65_536, seed="wide"), epsilon=1, contribution=3, unit="one patient")
 LOST = "ε was charged, and nothing was written: releasing again, with --repeat, spends once more"
@@ -32,7 +32,7 @@ LOST = "ε was charged, and nothing was written: releasing again, with --repeat,
             "first",
             CallFault("fail", 0, errno.ENOSPC, name="openat"),
             False,
-            "the folder of sketches.parquet must be writable",
+            "cannot write sketches.parquet",
         ),
         ("first", CallFault("fail", 1, errno.ENOSPC, name="write"), False, UNWRITABLE_NEW_LEDGER),
         ("first", CallFault("fail", 0, errno.EIO, name="fsync"), False, UNWRITABLE_NEW_LEDGER),
@@ -98,7 +98,7 @@ def test_files_that_may_not_grow(party, temporary, most, charged):
 @pytest.mark.parametrize(
     ("party", "unwritable", "says"),
     [
-        ("first", ["."], "the folder of sketches.parquet must be writable, got: Permission denied"),
+        ("first", ["."], "cannot write sketches.parquet: Permission denied"),
         ("again", [LEDGER], UNWRITABLE_LEDGER),
     ],
     indirect=["party"],
@@ -197,6 +197,6 @@ def test_a_disk_that_is_really_full(party, tmp_path):
     if ended.returncode in {1, 77} and "mount" in ended.stderr + ended.stdout and "permitted" in ended.stderr:
         pytest.skip("this system does not let root mount a small disk")
     assert ended.returncode == 2, ended.stdout + ended.stderr
-    assert ended.stderr.startswith("armslength: sketches.parquet must be written whole, got: No space left")
+    assert ended.stderr.startswith("armslength: cannot write sketches.parquet: No space left")
     assert ended.stderr.endswith(f"{LOST}\n")
     assert ended.stdout == f"1 {LEDGER} "  # a line, and no file but the ledger

@@ -78,7 +78,7 @@ def test_what_sqlite_notes_down_for_itself_does_no_harm(path):
 def test_a_ledger_with_anything_but_its_tables_is_refused(path, statements):
     edited(path, *statements)
     for ask in (lambda: al.Ledger(path), lambda: released(path, "second")):
-        with pytest.raises(al.CorruptFileError, match="the tables of a ledger and nothing else"):
+        with pytest.raises(al.CorruptFileError, match="its tables are not those of a ledger"):
             ask()
 
 

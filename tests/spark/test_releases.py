@@ -149,7 +149,7 @@ def test_a_table_by_name_is_released_once(session, tmp_path):
 
 def test_a_ledger_must_exist_before_anything_is_read(tmp_path):
     known = {"ledger": tmp_path / "missing.sqlite", "population": "visits"}
-    with pytest.raises(al.ParameterError, match="does not exist"):
+    with pytest.raises(FileNotFoundError, match="no such ledger"):
         release(None, **known)
     assert list(tmp_path.iterdir()) == []
 

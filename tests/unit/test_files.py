@@ -45,12 +45,13 @@ def test_reading_stops_at_the_limit(tmp_path):
     assert read_limited(tmp_path / "file", 5, "it") == b"12345"
     with pytest.raises(CorruptFileError, match="at most 4 bytes"):
         read_limited(tmp_path / "file", 4, "it")
-    for bad in (tmp_path / "missing", tmp_path):
-        with pytest.raises(ParameterError, match="readable file"):
-            read_limited(bad, 5, "it")
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        read_limited(tmp_path / "missing", 5, "it")
+    with pytest.raises(ParameterError, match="cannot read"):
+        read_limited(tmp_path, 5, "it")
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b'{"a": 1, "a": 2}', b"NaN", b"[" * 200_000, b"\xff"])
 def test_strict_json(text):
-    with pytest.raises(CorruptFileError, match="it must be valid JSON"):
+    with pytest.raises(CorruptFileError, match="it is not valid JSON"):
         read_json(text, "it")

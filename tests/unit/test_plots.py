@@ -219,5 +219,5 @@ def test_without_matplotlib_the_extra_is_named(name, monkeypatch):
     rows = parties(3)
     for module in {"matplotlib", *(each for each in sys.modules if each.startswith("matplotlib."))}:
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(al.ParameterError, match=r"armslength\[plot\]"):
+    with pytest.raises(ImportError, match=r"armslength\[plot\]"):
         PLANS["open"]().plot() if name == "plan" else PLOTS[name](rows)

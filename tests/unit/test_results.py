@@ -134,7 +134,7 @@ sketches = protocol.release([[1, 2, 3], [4, 5, 6], [7, 8, 9]], ledger=al.NO_LEDG
 for result in (protocol, sketches, al.distances(sketches), al.outliers(sketches)):
     try:
         result.to_pandas()
-    except al.ParameterError as error:
+    except ImportError as error:
         print(error)
 """
 

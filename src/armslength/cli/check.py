@@ -68,9 +68,7 @@ def table_job(files: tuple[str, ...], options: dict[str, Any]) -> TableJob:
     protocol = al.Protocol.load(options["protocol_file"])
     record = checked_record(options["record"], options["record_pairs"])
     if options["record"] is not None and record != protocol.record:
-        raise click.UsageError(
-            "--record and --pair must be those of the protocol, got others; leave them out"
-        )
+        raise click.UsageError("--record and --pair are not those of the protocol; leave them out")
     return TableJob.of(
         event_source(files, options),
         protocol,
@@ -112,7 +110,7 @@ def check(files: tuple[str, ...], output_format: str, **options: Any) -> None:
     """
     if output_format == "table" and not is_terminal(sys.stdout):
         raise click.UsageError(
-            "the check is private and goes to a terminal only, got a file or a pipe; pass --format json to have it there"
+            "the check is private and goes to a terminal only; pass --format json for a file or a pipe"
         )
     job = table_job(files, options)
     result = checked_table(job)

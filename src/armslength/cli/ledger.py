@@ -41,7 +41,7 @@ def chosen_ledger(options: dict[str, Any]) -> "al.Ledger | NoLedger":
     """The ledger that `ledger_options` name; takes them out of the options."""
     path, is_new, none = (options.pop(name) for name in ("ledger", "new_ledger", "no_ledger"))
     if is_new and none:
-        raise click.UsageError("--new-ledger must go without --no-ledger, got both; leave one out")
+        raise click.UsageError("--new-ledger cannot be combined with --no-ledger")
     return al.NO_LEDGER if none else al.Ledger(path, create=is_new)
 
 

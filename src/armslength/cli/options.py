@@ -45,7 +45,7 @@ def file_lines(path: str) -> list[str]:
         text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         raise click.BadParameter(
-            f"must be a readable text file with a name on each line, got {path!r}"
+            f"cannot read {path!r}: it must be a text file in UTF-8 with a name on each line"
         ) from None
     return [line for line in text.splitlines() if line.strip()]
 
@@ -76,7 +76,7 @@ def _record(
 ) -> dict[str, Any] | None:
     """The recipe of all --record options; None without any."""
     if len(dict(columns)) < len(columns):
-        raise click.BadParameter("must name each column once, got one twice", param=param)
+        raise click.BadParameter("must name each column once", param=param)
     return dict(columns) or None
 
 
@@ -241,7 +241,7 @@ def open_sides(
         repeated = repeated_label([file.source for file in files])
         if repeated:
             raise al.ParameterError(
-                f"labels must differ between all rows: {repeated}; name other files, or leave it out with --exclude; "
+                f"two rows have the same label: {repeated}; name other files, or leave it out with --exclude; "
                 "`armslength drift` compares two releases of one party"
             )
     return [joined(files) for files in fitting]

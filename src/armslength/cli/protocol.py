@@ -81,7 +81,7 @@ def _complete(options: dict[str, Any]) -> None:
     """Take --margin-column out of the options: the margins say the same."""
     columns = list(options.pop("margin_columns"))
     if columns and options["margins"] is not None:
-        raise click.UsageError("either --margins or --margin-column must be given, and not both")
+        raise click.UsageError("--margins cannot be combined with --margin-column")
     options["margins"] = columns or options["margins"]
 
 
@@ -133,14 +133,10 @@ def plan(plot: str | None, output: str | None, overwrite: bool, output_format: s
     _complete(options)
     check_new_file(output, overwrite=overwrite)
     if output is not None and options["item_groups"] is not None:
-        raise click.UsageError(
-            "-o must go with --margins, which lists the item groups, and not with --item-groups"
-        )
+        raise click.UsageError("-o needs --margins, which lists the item groups, instead of --item-groups")
     is_for_events = options["people"] is not None or options["contribution"] is not None
     if output is not None and is_for_events and not options["unit"]:
-        raise click.UsageError(
-            '-o must go with --unit, which says who is protected, such as --unit "one patient"'
-        )
+        raise click.UsageError('-o needs --unit, which says who is protected, such as --unit "one patient"')
     if plot is not None:
         check_format(plot)  # before any work
     result: al.Plan | al.ShapePlan = al.plan(**options)
@@ -305,12 +301,12 @@ def new(unit: str | None, transform: str, overwrite: bool, output: str, **option
     )
     if not unit:
         if not is_terminal(sys.stdin):
-            raise click.UsageError('--unit must say who is protected, such as --unit "one patient"')
+            raise click.UsageError('--unit is missing: say who is protected, such as --unit "one patient"')
         unit = click.prompt("Who is protected? Say it in words, such as: one patient")
     if transform != "SparseJL" and options["input_dim"] is None and recipe is not None and recipe.unlisted:
         names = ", ".join(recipe.unlisted)
         raise click.UsageError(
-            f"--transform {transform} must know all categories, got no list for {names}; "
+            f"--transform {transform} needs all categories of {names}; "
             f"list them, such as --record {recipe.unlisted[0]}=A,B, or use SparseJL with --sketch-dim"
         )
     sizes = {
@@ -331,16 +327,14 @@ def _transform(
     """The transform of that name; refuses options that it does not have."""
     if name != "SparseJL":
         if input_dim is None:
-            raise click.UsageError(f"--input-dim must be given for {name}, got none")
+            raise click.UsageError(f"--transform {name} needs --input-dim")
         if sparse != {"sparsity": 1, "construction": "block"}:
-            raise click.UsageError(
-                f"--sparsity and --construction must go with SparseJL, got {name}; leave them out"
-            )
+            raise click.UsageError(f"{name} has no --sparsity or --construction; leave them out")
         sparse = {}
         if name == "Identity":
             return al.Identity(input_dim=input_dim)
     if sketch_dim is None:
-        raise click.UsageError("--sketch-dim must be given; `armslength plan` finds a good one")
+        raise click.UsageError("--sketch-dim is missing; `armslength plan` finds a good one")
     seed = fresh_seed() if seed is None else seed
     return getattr(al, name)(input_dim=input_dim, sketch_dim=sketch_dim, seed=seed, **sparse)
 

@@ -52,9 +52,9 @@ answers without noise are shown, and no ledger counts what is spent.
 @option("--people", "People of each such party.  [default: 700]", type=click.IntRange(1))
 @option("--items-per-person", "Items of each, about.  [default: 3]", type=click.IntRange(1))
 @option("--seed", "The seed of the made-up data.  [default: 2026]", type=click.IntRange(0))
-@option("--epsilon epsilons", "ε of each release.", multiple=True, default=["0.5", "1", "2", "4"])
-@option("--sketch-dim dims", "k: numbers of a sketch.", multiple=True, default=[256, 1024])
-@option("--total-share share", "The share of ε for the number of people.", default="0.1")
+@option("--epsilon", "ε of each release.", multiple=True, default=["0.5", "1", "2", "4"])
+@option("--sketch-dim", "k: numbers of a sketch.", multiple=True, default=[256, 1024])
+@option("--total-share", "The share of ε for the number of people.", default="0.1")
 @option("-o --output", "Where the report of one point goes.", type=FILE, default="rehearsal.html")
 @FORMAT
 def rehearse(files: tuple[str, ...], public: bool, output: str, output_format: str, **options: Any) -> None:
@@ -75,18 +75,18 @@ def rehearse(files: tuple[str, ...], public: bool, output: str, output_format: s
     if files and not public:
         raise click.UsageError("SOURCE must be public: answers without noise are shown; say so with --public")
     if sizes if files else (columns or public):
-        raise click.UsageError("options of SOURCE and of made-up parties must not be mixed, got both")
+        raise click.UsageError("options of SOURCE cannot be combined with those of made-up parties")
     if files and len(columns) < len(_COLUMNS):
-        raise click.UsageError("SOURCE must come with --person, --item, --group and --public-groups")
+        raise click.UsageError("SOURCE needs --person, --item, --group and --public-groups")
     if "-" in files:
-        raise click.UsageError("SOURCE must be read several times, got the standard input; save it to a file")
+        raise click.UsageError("SOURCE is read several times; save the standard input to a file")
     source = event_source(files, options)
     data = rehearsal.PublicData(source, columns) if files else rehearsal.made_up(**sizes)
-    result = rehearsal.rehearse(data, **options)
+    result = rehearsal.rehearse(data, options["epsilon"], options["sketch_dim"], options["total_share"])
     click.echo(_result_text(result, output_format))
     point, text = result.chosen, rehearsal.setting_text(result.chosen)
     setting = point["epsilon"], point["sketch_dim"]
-    sketches = data.release(rehearsal.protocol_of(*setting, options["share"]))
+    sketches = data.release(rehearsal.protocol_of(*setting, options["total_share"]))
     title = f"Rehearsal: {text}"
     try:
         al.report(sketches, output, title=title, level=rehearsal.LEVEL, banner=rehearsal.BANNER)

@@ -143,7 +143,7 @@ def _release(job: TableJob, account: Account, output: str) -> str:
         raise KeyboardInterrupt(message) from None
     except ArmslengthError as problem:
         if is_lost():
-            raise type(problem)(f"{problem}; {_LOST}") from None
+            raise type(problem)(f"{problem}; {_LOST}", *problem.arguments) from None
         raise
     except OSError as problem:  # of the standard output
         if sketches is None:
@@ -170,12 +170,12 @@ def _save(sketches: "al.Sketches", output: str) -> str:
     except Exception as problem:  # noqa: BLE001  # whatever it is, the release is lost unless it is written elsewhere
         error = problem
         if not isinstance(error, ArmslengthError):
-            error = ParameterError(f"{output} must be written whole, got {type(problem).__name__}")
+            error = ParameterError(f"cannot write {output}: {type(problem).__name__}")
         rescued = str(Path(tempfile.gettempdir()) / f"rescued-sketches-{secrets.token_hex(8)}.parquet")
         try:
             sketches.save(rescued)
         except Exception:  # noqa: BLE001  # the same
-            raise type(error)(f"{error}; {_LOST}") from None
+            raise type(error)(f"{error}; {_LOST}", *error.arguments) from None
         echo_notes(f"{error}; the release was saved as {rescued}: move it where it belongs")
         return rescued
     return output

@@ -77,7 +77,8 @@ def check_same_meaning(line: Entry | Budget, others: Sequence[Entry | Budget]) -
             if expected != got:
                 raise BudgetError(
                     f"{name} must be {expected!r} as in {kind} of population {other.population!r}, got {got!r}; "
-                    "only equal units and relations compose: agree on one, or take another population"
+                    "only equal units and relations compose: agree on one, or take another population",
+                    name,
                 )
 
 
@@ -90,7 +91,7 @@ def check_fits(entry: Entry, budgets: Sequence[Budget], entries: Sequence[Entry]
         epsilon, delta = budget.limit
         if delta == 0 and loss.delta > 0:
             raise BudgetError(
-                f"a release must be pure under the budget of population {entry.population!r} ({budget}), got Gaussian noise; "
+                f"the budget of population {entry.population!r} ({budget}) has no delta, which Gaussian noise needs; "
                 "take Laplace noise, or a budget with a delta"
             )
         total = compose([*losses_in(budget.per, entries, moment), loss], delta)
@@ -102,8 +103,8 @@ def check_fits(entry: Entry, budgets: Sequence[Budget], entries: Sequence[Entry]
         if budget.per is not None:
             until, wait = f" until {time_text(span_of(budget.per, moment)[1])}", "wait, "
         raise BudgetError(
-            f"a release must fit the budget of population {entry.population!r} ({budget}), got one that takes it to "
-            f"{reached}; left is epsilon {left:g} for a pure release{until}; take less, {wait}or raise the budget"
+            f"the release does not fit the budget of population {entry.population!r} ({budget}): it would reach {reached}; "
+            f"epsilon {left:g} is left for a pure release{until}; take less, {wait}or raise the budget"
         )
 
 
@@ -142,7 +143,7 @@ def losses_in(per: str | None, entries: Sequence[Entry], moment: datetime) -> li
     try:
         return [entry.loss for entry in entries]
     except ParameterError as problem:
-        raise CorruptFileError(f"a line of a ledger must be valid, got: {problem}") from None
+        raise CorruptFileError(f"the ledger has a line that is not valid: {problem}") from None
 
 
 def span_of(per: str, moment: datetime) -> tuple[datetime, datetime]:

@@ -56,20 +56,22 @@ class Entry:
     def loss(self) -> Loss:
         """The privacy loss of the release; refuses a line that is not valid."""
         if not all(isinstance(getattr(self, name), str) for name in COLUMNS):
-            raise ParameterError("an entry must have text in every field, got something else")
+            raise ParameterError("an entry must have text in every field")
         checked_population(self.population)
         checked_period(self.period)
         one_of("relation", self.relation, RELATIONS)
         epsilon, delta = checked_epsilon(self.epsilon), checked_delta(self.delta)
         totals = exact_number("totals_epsilon", self.totals_epsilon)
         if not 0 <= totals < epsilon:
-            rule = "totals_epsilon must be from 0 to below epsilon"
-            raise ParameterError(f"{rule}, got {short_repr(self.totals_epsilon)}")
+            raise ParameterError(
+                f"totals_epsilon must be from 0 to below epsilon, got {short_repr(self.totals_epsilon)}"
+            )
         if self.law == "laplace" and delta == 0:
             return pure_loss(epsilon)
         if self.law != "gaussian" or delta == 0:
-            rule = "law must be 'laplace' with delta 0 or 'gaussian' with one above"
-            raise ParameterError(f"{rule}, got {short_repr(self.law)}")
+            raise ParameterError(
+                f"law must be 'laplace' with delta 0 or 'gaussian' with one above, got {short_repr(self.law)}"
+            )
         squared = self.sensitivity_squared
         if not re.fullmatch("[0-9]{1,80}", squared) or not int(squared):
             raise ParameterError(f"sensitivity_squared must be an integer above 0, got {short_repr(squared)}")
@@ -122,8 +124,9 @@ def checked_population(value: Any) -> str:
     """The name of a population, in one spelling: two names that look alike must not be two budgets."""
     name = one_line("population", value)
     if name != nfc(name).strip():
-        rule = "population must have no blanks at its ends and composed characters (NFC)"
-        raise ParameterError(f"{rule}, got another spelling")
+        raise ParameterError(
+            "population must have composed characters (NFC) and no blanks at its ends", "population"
+        )
     return name
 
 
@@ -131,8 +134,11 @@ def checked_period(value: Any) -> str:
     """The name of the time that a release is about, in one spelling; "" for none."""
     name = one_line("period", value)
     if len(name) > _LONGEST_PERIOD or name != "".join(name.split()) or name != nfc(name):
-        rule = f"period must be a short name without blanks, such as 2026-11, of at most {_LONGEST_PERIOD} characters"
-        raise ParameterError(f"{rule}, got {short_repr(value)}")
+        raise ParameterError(
+            f"period must be a short name without blanks, such as 2026-11, of at most {_LONGEST_PERIOD} characters, "
+            f"got {short_repr(value)}",
+            "period",
+        )
     return name
 
 

@@ -95,7 +95,7 @@ class Ledger:
         self.path = os.fspath(path)
         self.read_only = read_only
         if read_only and create:
-            raise ParameterError("read_only must be False for a ledger to be made, got True; leave one out")
+            raise ParameterError("create=True cannot be combined with read_only=True", "create", "read_only")
         # absolute: a change of the working folder must not change the ledger
         self._file = LedgerFile(str(Path(self.path).absolute()), create=create)
 
@@ -149,9 +149,11 @@ class Ledger:
         """
         self._check_writable()
         if not checked_population(population):
-            raise ParameterError("population must name the people whose budget it is, got nothing")
+            raise ParameterError("population is missing: name the people whose budget it is", "population")
         if epsilon is None and per is not None:
-            raise ParameterError("per needs an epsilon: a budget without a limit is for all time")
+            raise ParameterError(
+                "per needs an epsilon: a budget without a limit is for all time", "per", "epsilon"
+            )
         budget = Budget(
             population,
             unit=one_line("unit", unit),
@@ -209,7 +211,7 @@ class Ledger:
 
     def _check_writable(self) -> None:
         if self.read_only:
-            raise ParameterError(f"ledger must not be read_only to be charged, got {self!r}")
+            raise ParameterError(f"cannot charge {self!r}: it was opened with read_only=True")
 
 
 def _checked_entry(
@@ -222,7 +224,8 @@ def _checked_entry(
         period = f" for the period {entry.period}" if entry.period else ""
         raise BudgetError(
             f"{again[0][:100]!r} was released before for population {entry.population!r}{period}; give another label or "
-            "period, or pass repeat=True to spend the budget again"
+            "period, or pass repeat=True to spend the budget again",
+            "repeat",
         )
     moment = current_time(connection)
     budgets = read_budgets(connection, entry.population)
@@ -310,9 +313,12 @@ def open_account(
         ledger = Ledger(ledger)
     if not isinstance(ledger, (Ledger, NoLedger)):
         raise ParameterError(
-            "ledger must be given: a file such as 'ledger.sqlite', al.Ledger(path, create=True) for a new one, "
-            "or al.NO_LEDGER to go without"
+            "ledger must be a file such as 'ledger.sqlite', al.Ledger(path, create=True) for a new one, "
+            "or al.NO_LEDGER to go without",
+            "ledger",
         )
     if isinstance(ledger, Ledger) and not name:
-        raise ParameterError("population must name the people whose budget the ledger charges, got nothing")
+        raise ParameterError(
+            "population is missing: name the people whose budget the ledger charges", "population"
+        )
     return Account(ledger, name, checked_period(period or ""), file, repeat)

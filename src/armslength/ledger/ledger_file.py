@@ -13,7 +13,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from armslength.errors import CorruptFileError, ParameterError, UnsupportedVersionError, unsupported
+from armslength.errors import (
+    CorruptFileError,
+    MissingFileError,
+    ParameterError,
+    UnsupportedVersionError,
+    unsupported,
+)
 from armslength.files import atomic_write
 from armslength.ledger.budgets import Budget, checked_span, parse_time
 from armslength.ledger.entry import COLUMNS, Entry, checked_population
@@ -43,14 +49,14 @@ class LedgerFile:
         self._identity = None if create else _file_identity(path)
         self._lines = 0
         if self._identity is None and not create:
-            raise ParameterError(
-                f"the ledger {self.path} does not exist; name the right file, or ask for a new one "
-                "(create=True)"
+            raise MissingFileError(
+                f"no such ledger: {self.path}; name the right file, or ask for a new one with create=True",
+                "create",
             )
         with self.reading():
             pass  # which refuses a file that is no ledger, and one that exists although it is to be made
         if create and not os.path.isdir(os.path.dirname(path)):
-            raise ParameterError(f"the folder of the ledger {self.path} must exist, got none; make it first")
+            raise MissingFileError(f"no such folder for the ledger {self.path}; make it first")
         if create:
             self._check_no_journal()
 
@@ -66,7 +72,7 @@ class LedgerFile:
             self._lines = lines
             return
         seen = self._lines
-        with _sqlite_errors(self.path, "written"), closing(_connected(self.path)) as connection:
+        with _sqlite_errors(self.path, "write"), closing(_connected(self.path)) as connection:
             # Else a power failure could undo the line of a finished release.
             connection.execute("PRAGMA synchronous = EXTRA")
             connection.execute("BEGIN IMMEDIATE")
@@ -102,13 +108,12 @@ class LedgerFile:
         if identity is None and self._is_new:
             return False
         if identity is None:
-            raise ParameterError(
+            raise MissingFileError(
                 f"the ledger {self.path} is gone since it was opened; bring it back: a new one would forget what was spent"
             )
         if identity != self._identity and self._is_new:
             raise ParameterError(
-                f"a new ledger must have a new name, got {self.path}, which exists; "
-                "leave create=True out to use it"
+                f"the ledger {self.path} already exists; leave out create=True to use it", "create"
             )
         if identity != self._identity:
             raise ParameterError(
@@ -132,8 +137,7 @@ class LedgerFile:
         for journal in (f"{self.path}-journal", f"{self.path}-wal"):
             if os.path.lexists(journal):
                 raise ParameterError(
-                    f"a new ledger must not lie beside the journal of another, got {journal}; "
-                    "bring back the ledger that it belongs to, or remove it"
+                    f"{journal} is the journal of another ledger; bring back the ledger that it belongs to, or remove it"
                 )
 
     def _check_lines(self, connection: sqlite3.Connection, seen: int) -> None:
@@ -171,7 +175,7 @@ def read_budgets(
             budget.limit  # noqa: B018  # raises
         budgets = [replace(budget, per=checked_span(budget.per or None)) for budget in budgets]
     except ParameterError as problem:
-        raise CorruptFileError(f"a budget of a ledger must be valid, got: {problem}") from None
+        raise CorruptFileError(f"the ledger has a budget that is not valid: {problem}") from None
     # A later budget of the same population and span replaces the earlier one.
     last = {(budget.population, budget.per): budget for budget in budgets}
     return budgets if past else list(last.values())
@@ -241,7 +245,7 @@ def _texts(row: Sequence[object]) -> tuple[str, ...]:
     """The row, if all of it is text; SQLite would store bytes in a column of text."""
     texts = tuple(value for value in row if isinstance(value, str))
     if len(texts) != len(row):
-        raise CorruptFileError("a line of a ledger must be valid, got: something other than text")
+        raise CorruptFileError("the ledger has a line that is not valid: its values must be text")
     return texts
 
 
@@ -251,7 +255,7 @@ def _valid_line() -> Iterator[None]:
     try:
         yield
     except ValueError as problem:
-        raise CorruptFileError(f"a line of a ledger must be valid, got: {problem}") from None
+        raise CorruptFileError(f"the ledger has a line that is not valid: {problem}") from None
 
 
 def _last_numbers(connection: sqlite3.Connection) -> int:
@@ -266,7 +270,7 @@ def _file_identity(path: str) -> tuple[int, int] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError):
-        raise ParameterError(f"ledger must be a file that can be read, got {path}") from None
+        raise ParameterError(f"cannot read the ledger {path}") from None
     return state.st_dev, state.st_ino
 
 
@@ -298,10 +302,10 @@ def _sqlite_errors(where: str, action: str) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as problem:
         if "decode" in str(problem):
-            raise CorruptFileError(f"ledger must hold text in UTF-8, got other bytes: {where}") from None
-        raise ParameterError(f"ledger must be a file that can be {action}, got {where}: {problem}") from None
+            raise CorruptFileError(f"the ledger {where} holds text that is not UTF-8") from None
+        raise ParameterError(f"cannot {action} the ledger {where}: {problem}") from None
     except (sqlite3.DatabaseError, UnicodeDecodeError) as problem:
-        raise CorruptFileError(f"ledger must be an SQLite file, got {where}: {problem}") from None
+        raise CorruptFileError(f"{where} is not a ledger: {problem}") from None
 
 
 def _check_ledger(connection: sqlite3.Connection, where: str) -> None:
@@ -309,14 +313,13 @@ def _check_ledger(connection: sqlite3.Connection, where: str) -> None:
     if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
         raise CorruptFileError(f"{where} is not a ledger: it is empty; if it was one, restore it")
     if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
-        raise CorruptFileError(f"a ledger must be a file of armslength, got another database: {where}")
+        raise CorruptFileError(f"{where} is not a ledger: it is another database")
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     if version != SCHEMA_VERSION:
         raise UnsupportedVersionError(unsupported(f"the ledger {where}", version, SCHEMA_VERSION))
     # A trigger that deletes each new line, or a view in place of a table, would allow a release without a line.
     if frozenset(connection.execute(_SCHEMA)) != _own_schema():
-        rule = "ledger must have the tables of a ledger and nothing else"
-        raise CorruptFileError(f"{rule}, got others: {where}")
+        raise CorruptFileError(f"{where} is not a ledger: its tables are not those of a ledger")
 
 
 @cache

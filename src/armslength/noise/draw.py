@@ -58,7 +58,7 @@ def add_noise(values: Int64s, law: Law, *, threads: int | None = None) -> None:
         add_draws(flat, law, SecretBits())
     if os.getpid() != process:
         # A signal handler forked meanwhile: both processes would return blocks of the same noise.
-        raise RuntimeError("noise must be drawn in one process, but it was forked in the middle; draw again")
+        raise RuntimeError("the process was forked in the middle of drawing noise; draw again")
 
 
 def add_draws(values: Int64s, law: Law, source: BitSource) -> None:

@@ -55,7 +55,9 @@ class MarginPlan:
         """The arguments of the protocol."""
         if self.margins is None:
             raise ParameterError(
-                "margins must list the item groups for a protocol, got their number alone; give the list, or leave out item_groups"
+                "a protocol needs the list of item groups: give margins, not item_groups",
+                "margins",
+                "item_groups",
             )
         shared = {"margins": self.margins, "margin_share": self.share}
         return {**shared, "margin_contribution": self.contribution}
@@ -130,14 +132,15 @@ def margin_plan(  # noqa: PLR0913  # the settings of margins, and what they depe
     if named is None and item_groups is None:
         checked_margin_bounds(None, share, margin_contribution, "")
         if item_groups_per_person is not None:
-            raise ParameterError("item_groups_per_person must go with margins or item_groups, got neither")
+            names = "item_groups_per_person", "margins", "item_groups"
+            raise ParameterError("item_groups_per_person needs margins or item_groups", *names)
         return None
     if not 0 <= share < 1:
-        raise ParameterError(f"margin_share must be at least 0 and below 1, got {float(share):g}")
-    if named is not None and item_groups is not None:
         raise ParameterError(
-            "margins or item_groups must be given, got both; give --margins or --item-groups, not both"
+            f"margin_share must be at least 0 and below 1, got {float(share):g}", "margin_share"
         )
+    if named is not None and item_groups is not None:
+        raise ParameterError("margins cannot be combined with item_groups", "margins", "item_groups")
     count = integer("item_groups", len(named.names) if named else item_groups, at_least=2, at_most=_MOST)
     of_record = named is not None and named.rule == "record"
     if item_groups_per_person is None:

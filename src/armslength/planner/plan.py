@@ -100,9 +100,9 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
     """
     for name in settings.keys() - _SETTINGS:
         raise ParameterError(
-            f"{name} must be left out of a plan, which chooses it or cannot predict it, got one"
+            f"plan() chooses the transform and the noise; remove {name}="
             if name in _CHOSEN
-            else f"arguments of a plan must be its own or settings of al.Protocol, got {short_repr(name)}; see help(al.plan)"
+            else f"plan() has no argument {short_repr(name)}; see help(al.plan)"
         )
     recipe = checked_record(settings.get("record"), settings.get("record_pairs", ()))
     contribution = settings.get("contribution")
@@ -174,5 +174,5 @@ def _is_for_votes(by: Any, people: Any, of_size: dict[str, Any], of_votes: dict[
     kind = "votes, which are planned for by people" if votes else "counts and arrays"
     for name, value in (of_size if votes else of_votes).items():
         if value is not None:
-            raise ParameterError(f"{name} must be left out of a plan for {kind}, got one")
+            raise ParameterError(f"leave out {name}: the plan is for {kind}", name)
     return votes

@@ -120,7 +120,7 @@ def shape_situation(
     """
     input_dim, protocol = shared["input_dim"], shared["protocol"]
     if not isinstance(beyond_chance, bool):
-        raise ParameterError("beyond_chance must be True or False, got something else")
+        raise ParameterError("beyond_chance must be True or False", "beyond_chance")
     smallest, typical, largest = _checked_people(people)
     if concentration is not None:
         concentration = number("concentration", concentration, above=1e-6, at_most=1.0)
@@ -132,7 +132,8 @@ def shape_situation(
     if protocol.record is not None:
         if items_per_person is not None:
             raise ParameterError(
-                "items_per_person must be left out with a record, whose rows have one item for each column"
+                "leave out items_per_person: rows of a record have one item for each column",
+                "items_per_person",
             )
         typical_items = float(protocol.record.items_per_row)
     mix = typical_mix(protocol, input_dim, items_per_person, concentration)
@@ -158,10 +159,14 @@ def _checked_people(people: Any) -> tuple[int, int, int]:
     """(smallest, typical, largest) number of people; of a range, the typical one is its geometric middle."""
     ends = people if isinstance(people, (tuple, list)) else (people, people)
     if len(ends) != 2:
-        raise ParameterError(f"people must be a number or a range (low, high), got {short_repr(people)}")
+        raise ParameterError(
+            f"people must be a number or a range (low, high), got {short_repr(people)}", "people"
+        )
     low, high = (integer("people", end, at_least=1, at_most=LARGEST_COUNT) for end in ends)
     if low > high:
-        raise ParameterError(f"people must be a range (low, high) with low <= high, got {short_repr(people)}")
+        raise ParameterError(
+            f"people must be a range (low, high) with low <= high, got {short_repr(people)}", "people"
+        )
     return low, round(math.sqrt(low * high)), high
 
 
@@ -464,7 +469,8 @@ def shape_plan(situation: ShapeSituation, seed: str) -> ShapePlan:
     if not settings:
         raise NotResolvableError(
             "cannot be resolved: intervals would have no upper end, or all noise would be out of range; "
-            "take a larger max_sketch_dim or epsilon"
+            "take a larger max_sketch_dim or epsilon",
+            *("max_sketch_dim", "epsilon"),
         )
     chance = situation.pair(None).seen_from() if situation.beyond_chance else 1.0
     best = _recommended(settings)

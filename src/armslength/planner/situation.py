@@ -97,15 +97,19 @@ def distances_of_interest(
 ) -> Distances:
     """The given range, or the range for groups of that many people."""
     if (distance is None) == (people is None):
-        raise ParameterError("distance or people must be given, and not both: how far apart are the groups?")
+        raise ParameterError(
+            "give either distance or people: how far apart are the groups?", "distance", "people"
+        )
     if people is None:
         return _checked_range(distance)
     if not isinstance(contribution, int):
         raise ParameterError(
-            "contribution must go with people by size: how many items may one person contribute?"
+            "people needs contribution: how many items may one person contribute?", "people", "contribution"
         )
     if input_dim == 1:
-        raise ParameterError("input_dim must be at least 2 with people, got 1: two groups share no item")
+        raise ParameterError(
+            "input_dim must be at least 2 with people, got 1: two groups share no item", "input_dim", "people"
+        )
     # From √(2nC), all items distinct, to √2·nC, all on one item, for two groups of n people with C items each. With
     # fewer than 2nC coordinates, items cannot all be distinct; spread evenly, the groups are 2nC/√d apart.
     items = people * contribution
@@ -135,11 +139,13 @@ def people_for(distance: float, contribution: int, input_dim: int | None) -> int
 def _checked_range(distance: Any) -> Distances:
     ends = distance if isinstance(distance, (tuple, list)) else (distance, distance)
     if len(ends) != 2:
-        raise ParameterError(f"distance must be a number or a range (low, high), got {short_repr(distance)}")
+        raise ParameterError(
+            f"distance must be a number or a range (low, high), got {short_repr(distance)}", "distance"
+        )
     low, high = (number("distance", end, above=1e-30, at_most=LARGEST_DISTANCE) for end in ends)
     if low > high:
         raise ParameterError(
-            f"distance must be a range (low, high) with low <= high, got {short_repr(distance)}"
+            f"distance must be a range (low, high) with low <= high, got {short_repr(distance)}", "distance"
         )
     return Distances(low, high)
 
@@ -149,7 +155,7 @@ def checked_pairs(parties: Any, pairs: Any) -> int:
     if parties is None:
         return 1 if pairs is None else integer("pairs", pairs, at_least=1, at_most=10**10)
     if pairs is not None:
-        raise ParameterError("parties or pairs must be given, and not both")
+        raise ParameterError("give either parties or pairs, not both", "parties", "pairs")
     count = integer("parties", parties, at_least=2, at_most=10**5)
     return count * (count - 1) // 2
 
@@ -159,7 +165,8 @@ def checked_target(distortion: Any, failure_probability: Any) -> Target | None:
     if distortion is None and failure_probability is None:
         return None
     if distortion is None or failure_probability is None:
-        raise ParameterError("distortion and failure_probability must be given together, got one of them")
+        names = "distortion", "failure_probability"
+        raise ParameterError("distortion and failure_probability go together: give both", *names)
     return Target(
         number("distortion", distortion, above=1e-9, at_most=1e6),
         number("failure_probability", failure_probability, above=1e-15, at_most=1.0),

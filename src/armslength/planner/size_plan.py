@@ -306,7 +306,8 @@ def size_plan(situation: SizeSituation, seed: str) -> Plan:
     lines, usual = list(predict(every_option, situation)), None
     if not lines:
         raise NotResolvableError(
-            "cannot be resolved: all noise would be out of range; take a larger epsilon or a coarser resolution"
+            "cannot be resolved: all noise would be out of range; take a larger epsilon or a coarser resolution",
+            *("epsilon", "resolution"),
         )
     if situation.explain is not None:
         choices = [line for line in _best_of_each(lines, situation) if line.is_choice and line.has_upper_end]

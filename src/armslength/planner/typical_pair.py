@@ -318,7 +318,8 @@ def typical_mix(
         items = min(max(items, math.ceil(2 / concentration)), _MOST_ITEMS)
     if concentration * items < 1:
         raise ParameterError(
-            f"concentration must be at least one over the number of items, got {concentration:g}"
+            f"concentration must be at least one over the number of items, got {concentration:g}",
+            "concentration",
         )
     return Mix.of_concentration(concentration, items, per_person)
 

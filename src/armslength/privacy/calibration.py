@@ -44,11 +44,14 @@ def gaussian_scale(l2_sensitivity_squared: int, epsilon: Any, delta: Any) -> flo
     squared = integer(name, l2_sensitivity_squared, at_least=1, at_most=_LARGEST_SENSITIVITY)
     exact_epsilon, exact_delta = checked_epsilon(epsilon), checked_delta(delta)
     if exact_delta == 0:
-        rule = "delta must be above 0 for Gaussian noise"
-        raise ParameterError(f"{rule}, got 0; take Laplace noise, or a delta")
+        raise ParameterError(
+            "delta must be above 0 for Gaussian noise, got 0; take Laplace noise, or a delta", "delta"
+        )
     if exact_epsilon > _LARGEST_EPSILON:
-        rule = f"epsilon must be at most {_LARGEST_EPSILON} for Gaussian noise"
-        raise ParameterError(f"{rule}, got {short_repr(epsilon)}")
+        raise ParameterError(
+            f"epsilon must be at most {_LARGEST_EPSILON} for Gaussian noise, got {short_repr(epsilon)}",
+            "epsilon",
+        )
 
     def is_enough(sigma: float) -> bool:
         return is_private_enough(squared / Fraction(sigma) ** 2, exact_epsilon, exact_delta)
@@ -153,7 +156,9 @@ def _in_range(scale: float, law: str) -> float:
     """The scale, raised to the smallest that is supported."""
     if not scale <= LARGEST_SCALE:
         raise ParameterError(
-            f"the {law} scale must be at most 2^40, got a larger one; "
-            "take a larger epsilon, a smaller sensitivity, or a coarser resolution"
+            f"the {law} noise would have a scale above 2^40; "
+            "take a larger epsilon, a smaller sensitivity, or a coarser resolution",
+            "epsilon",
+            "resolution",
         )
     return max(scale, SMALLEST_SCALE)

@@ -22,7 +22,7 @@ _QUOTIENT = re.compile(r"[+-]?[0-9]+/0*[1-9][0-9]*")
 def exact_number(name: str, value: Any) -> Fraction:
     """The exact number that the user typed: 0.1 is a tenth, not the float next to it; also text such as "1e-6" or "1/3"."""
     if isinstance(value, (bool, np.timedelta64)) or not isinstance(value, _NUMBERS):
-        raise ParameterError(f"{name} must be a finite number, got {short_repr(value)}")
+        raise ParameterError(f"{name} must be a finite number, got {short_repr(value)}", name)
     if isinstance(value, (int, Fraction, np.integer)):
         exact = Fraction(value if isinstance(value, Fraction) else int(value))
     else:
@@ -33,11 +33,15 @@ def exact_number(name: str, value: Any) -> Fraction:
         else:
             text = Decimal.__str__(value) if isinstance(value, Decimal) else str.__str__(value)
         if len(text) > _LONGEST or not (_DECIMAL.fullmatch(text) or _QUOTIENT.fullmatch(text)):
-            rule = f"{name} must be a finite number of at most {_LONGEST} digits"
-            raise ParameterError(f"{rule}, got {short_repr(value)}{_suggestion(text)}")
+            got = short_repr(value) + _suggestion(text)
+            raise ParameterError(
+                f"{name} must be a finite number of at most {_LONGEST} digits, got {got}", name
+            )
         exact = Fraction(text)
     if max(abs(exact.numerator), exact.denominator) >= 10**_MOST_DIGITS:
-        raise ParameterError(f"{name} must have fewer than {_MOST_DIGITS} digits, got {short_repr(value)}")
+        raise ParameterError(
+            f"{name} must have fewer than {_MOST_DIGITS} digits, got {short_repr(value)}", name
+        )
     return exact
 
 
@@ -54,7 +58,7 @@ def checked_epsilon(value: Any) -> Fraction:
     """ε, if it is above 0."""
     epsilon = exact_number("epsilon", value)
     if not epsilon > 0:
-        raise ParameterError(f"epsilon must be above 0, got {short_repr(value)}")
+        raise ParameterError(f"epsilon must be above 0, got {short_repr(value)}", "epsilon")
     return epsilon
 
 
@@ -62,7 +66,7 @@ def checked_delta(value: Any) -> Fraction:
     """δ, if it is at least 0 and below 1."""
     delta = exact_number("delta", value)
     if not 0 <= delta < 1:
-        raise ParameterError(f"delta must be at least 0 and below 1, got {short_repr(value)}")
+        raise ParameterError(f"delta must be at least 0 and below 1, got {short_repr(value)}", "delta")
     return delta
 
 

@@ -16,7 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength.checks import check_local, integer, is_showable, short_repr
-from armslength.errors import ParameterError, plural, printable
+from armslength.errors import (
+    NO_MEMORY,
+    MissingFileError,
+    OutOfMemoryError,
+    ParameterError,
+    UnknownNameError,
+    plural,
+    printable,
+)
 from armslength.privacy.exact_numbers import exact_number
 from armslength.protocol.public_lists import is_hash, list_hash, nfc
 from armslength.protocol.record import Record
@@ -120,16 +128,16 @@ def margins_of_document(document: Any) -> Margins | list[str]:
                 (prefix, name) for name, prefixes in zip(names, lists, strict=True) for prefix in prefixes
             )
             return _prefix_margins(_checked_list("prefix", pairs, _MOST_PREFIXES))
-    raise ParameterError("margins must have a rule and its fields, got something else")
+    raise ParameterError("margins must have a rule and its fields")
 
 
 def margin_table(source: Any, margins: Margins | None) -> dict[str, int] | None:
     """The number of the item group of each listed item or prefix; None without margins. A table must be the protocol's."""
     is_needed = margins is not None and margins.rule == "table"
-    if (source is not None) != is_needed:
-        needed_list = "the list that the protocol was made with, got none"
-        rule = needed_list if is_needed else "left out: the protocol needs none"
-        raise ParameterError(f"margins (--margins) must be {rule}")
+    if is_needed and source is None:
+        raise ParameterError("margins is missing: give the list that the protocol was made with", "margins")
+    if source is not None and not is_needed:
+        raise ParameterError("leave margins out: the protocol needs no list", "margins")
     if margins is None:
         return None
     if margins.rule == "prefix":
@@ -139,7 +147,7 @@ def margin_table(source: Any, margins: Margins | None) -> dict[str, int] | None:
         return codes
     _, groups = _read_list(source, {"item": _MOST_ITEMS})
     if _table_hash(groups) != margins.table_hash or {*groups.values(), OTHER} != codes.keys():
-        raise ParameterError("margins must be the table that the protocol was made with, got another")
+        raise ParameterError("margins is not the table that the protocol was made with", "margins")
     return {item: codes[name] for item, name in groups.items()}
 
 
@@ -162,20 +170,22 @@ def checked_margin_bounds(
     share = exact_number("margin_share", share)
     if margins is None:
         if share or bound is not None:
-            raise ParameterError("margin_share and margin_contribution must go with margins, got none")
+            names = "margin_share", "margin_contribution", "margins"
+            raise ParameterError("margin_share and margin_contribution need margins", *names)
         return share, None
     if items != "string":
-        raise ParameterError("margins must go with items of text, got integers")
+        raise ParameterError("margins need items of text, not integers", "margins")
     if not 0 < share < 1:
         raise ParameterError(
-            f"margin_share must be above 0 and below 1 with margins, got {float(share):g}; 0.3 is usual"
+            f"margin_share must be above 0 and below 1, got {float(share):g}; 0.3 is usual", "margin_share"
         )
     if bound is None and margins.rule == "record":
         bound = len(margins.columns)  # one row of a person has one value in each
     if bound is None:
         raise ParameterError(
-            "margin_contribution must say how many item groups of one person count in full, got None; "
-            "take a third more than a person typically has items"
+            "margin_contribution is missing: say how many item groups of one person count in full; "
+            "take a third more than a person typically has items",
+            "margin_contribution",
         )
     return share, integer("margin_contribution", bound, at_least=1, at_most=_MOST_NAMES)
 
@@ -195,17 +205,18 @@ def _record_margins(columns: Sequence[Any], record: Record | None) -> Margins:
     """The values of columns of the record, which must be listed there."""
     if record is None:
         raise ParameterError(
-            "margins must be a table where the protocol has no record, got a list of columns"
+            "margins by columns need a record; give one, or a table of item groups", "record"
         )
     cells = record.cells()
     for name in columns:
-        if not isinstance(name, str) or not cells.get(name):
+        if not isinstance(name, str) or name not in cells:
+            raise UnknownNameError(f"margins: the record has no column {short_repr(name)}", "record")
+        if not cells[name]:
             raise ParameterError(
-                f"margins must name columns of the record that have edges or a list of categories, got {short_repr(name)}; "
-                "list its categories, such as --record sex=F,M"
+                f"margins by {name!r} need a list of its categories, or edges, in the record", "record"
             )
     if not columns or len(set(columns)) < len(columns):
-        raise ParameterError("margins must name columns of the record, each once, got none, or one twice")
+        raise ParameterError("margins by columns must name at least one column, and none twice")
     chosen = tuple(name for name in cells if name in set(columns))
     values = [value for name in chosen for value in cells[name]]
     return Margins("record", _checked_names(values)[:-1], columns=chosen)
@@ -215,7 +226,8 @@ def _checked_names(names: Sequence[Any]) -> tuple[str, ...]:
     """The names of the item groups in their NFC form, with (other) behind them."""
     if not 1 <= len(names) < _MOST_NAMES:
         raise ParameterError(
-            f"margins must have 1 to {_MOST_NAMES - 1} item groups beside {OTHER}, got {len(names)}"
+            f"margins must have 1 to {_MOST_NAMES - 1} item groups besides {OTHER}, got {len(names)}",
+            "margins",
         )
     texts = [_checked_name("names of item groups in margins", name) for name in names]
     for text in texts:
@@ -224,7 +236,7 @@ def _checked_names(names: Sequence[Any]) -> tuple[str, ...]:
                 f"names of item groups in margins must be printable, at most {_LONGEST} bytes and not {OTHER}, got {short_repr(text)}"
             )
     if len(set(texts)) < len(texts):
-        raise ParameterError("names of item groups in margins must differ, got two alike")
+        raise ParameterError("two item groups in margins have the same name")
     return (*texts, OTHER)
 
 
@@ -267,30 +279,29 @@ def _rows(source: Any, keys: Sequence[str]) -> tuple[str, list[tuple[Any, Any]]]
             texts = csv.ConvertOptions(column_types=dict.fromkeys([*keys, "group"], pa.string()))
             table = csv.read_csv(source, convert_options=texts)
         names = table.column_names
+    except FileNotFoundError:
+        raise MissingFileError(f"no such file: {where}") from None
+    except MemoryError:
+        raise OutOfMemoryError(NO_MEMORY) from None
     # Their messages may quote a private file, named by mistake.
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError):
-        remedy = "; a .csv file must have a first line with names, text in UTF-8, and as many values in each line as in the first"
         raise ParameterError(
-            f"margins must be a mapping, a table, or a .csv or .parquet file that can be read, got {where}{remedy if is_path else ''}"
+            f"cannot read margins from {where}; a .csv file needs text in UTF-8, a first line with names, and as many values in every line"
+            if is_path
+            else f"margins must be a mapping, a table, or a .csv or .parquet file, got {where}",
+            "margins",
         ) from None
     present = [key for key in keys if key in names]
     if len(present) > 1:
-        raise ParameterError(
-            f"margins must have one of the columns {' and '.join(keys)}, got both in {where}; leave one out"
-        )
+        raise ParameterError(f"margins have both columns {' and '.join(keys)} in {where}; leave one out")
     if len(names) == 1 and ";" in names[0]:
-        raise ParameterError(
-            f"margins must have commas between its columns, got semicolons in {where}; replace them"
-        )
+        raise ParameterError(f"margins need commas between columns, not semicolons, in {where}")
     if not present or names.count(present[0]) != 1 or names.count("group") != 1:
         # Other names may be the first line of a private file, named by mistake.
-        known = (
-            ", ".join(name for name in names if name in (*keys, "group"))
-            or f"none of them among {len(names)}"
-        )
+        known = ", ".join(name for name in names if name in (*keys, "group")) or "none of them"
         raise ParameterError(
-            f"margins must have the columns {' or '.join(keys)} and group, each once, got {known} in {where}; "
-            "the first line of a .csv file names them"
+            f"margins need the columns {' or '.join(keys)} and group, each once; {where} has {known} "
+            "(the first line of a .csv file names them)"
         )
     key = present[0]
     return key, list(zip(table[key].to_pylist(), table["group"].to_pylist(), strict=True))
@@ -305,9 +316,9 @@ def _checked_list(
     def new_key(text: Any) -> str:
         checked = _checked_name(name, text)
         if checked in groups:
-            raise ParameterError(f"{name} must be listed once, got {short_repr(text)} again")
+            raise ParameterError(f"{key} {short_repr(text)} is listed twice in margins")
         if len(groups) == largest:
-            raise ParameterError(f"{name} must be listed at most {largest} times, got more")
+            raise ParameterError(f"margins must list at most {largest} names in the column {key}")
         return checked
 
     for number, (text, group) in enumerate(rows, first):

@@ -31,12 +31,12 @@ def radius_on_grid(
     if on_grid:
         grid = math.floor(radius / resolution)
         if grid < 1:
-            rule = "radius must be at least the resolution"
-            raise ParameterError(f"{rule}, got radius={float(radius):g}, resolution={float(resolution):g}")
+            numbers = f"radius ({float(radius):g}) must be at least the resolution ({float(resolution):g})"
+            raise ParameterError(numbers, "radius", "resolution")
         return grid
     if changed_entries is None:
-        rule = "changed_entries must say how many entries one unit can change"
-        raise ParameterError(f"{rule}, got None; or set on_grid=True")
+        says = "changed_entries is missing: say how many entries one unit can change, or set on_grid=True"
+        raise ParameterError(says, "changed_entries", "on_grid")
     return _floored(radius / resolution, changed_entries)
 
 
@@ -49,8 +49,8 @@ def checked_resolution(value: Any, radius: Fraction, changed_entries: int | None
     """γ: 1, a power of two, or for "auto" the largest power of two that widens the radius by under 0.1 percent."""
     if value == "auto":
         if changed_entries is None:
-            rule = 'resolution "auto" must know input_dim or changed_entries'
-            raise ParameterError(f"{rule}, got neither; pass changed_entries")
+            names = "resolution", "input_dim", "changed_entries"
+            raise ParameterError("resolution='auto' needs input_dim or changed_entries", *names)
         resolution, widest = _COARSEST, _WIDENING * radius
         while _floored(radius / resolution, changed_entries) * resolution > widest:
             resolution /= 2
@@ -60,9 +60,10 @@ def checked_resolution(value: Any, radius: Fraction, changed_entries: int | None
         resolution = Fraction(value) if is_float else exact_number("resolution", value)
         top, bottom = resolution.numerator, resolution.denominator
         if not top > 0 or top & (top - 1) or bottom & (bottom - 1):
-            raise ParameterError(f'resolution must be 1, a power of two, or "auto", got {short_repr(value)}')
+            got = short_repr(value)
+            raise ParameterError(f'resolution must be 1, a power of two, or "auto", got {got}', "resolution")
     if not _FINEST <= resolution <= _COARSEST:
-        raise ParameterError("resolution must be from 2^-60 to 2^60, got one outside")
+        raise ParameterError("resolution must be from 2^-60 to 2^60", "resolution")
     return resolution
 
 
@@ -74,12 +75,12 @@ def checked_range(value: Any, resolution: Fraction) -> tuple[Fraction, Fraction]
     try:
         low, high = [] if isinstance(value, str) else value
     except (TypeError, ValueError):
-        raise ParameterError(f"{rule}, got {short_repr(value)}") from None
+        raise ParameterError(f"{rule}, got {short_repr(value)}", "value_range") from None
     low, high = exact_number("value_range", low), exact_number("value_range", high)
     if low > high:
-        raise ParameterError(f"{rule}, got {short_repr(value)}")
+        raise ParameterError(f"{rule}, got {short_repr(value)}", "value_range")
     if max(abs(low), abs(high)) / resolution >= 2**62:
-        raise ParameterError("value_range must stay below 2^62 times the resolution, got a wider one")
+        raise ParameterError("value_range must stay below 2^62 times the resolution", "value_range")
     return low, high
 
 
@@ -101,7 +102,8 @@ def calibrated_law(
         sensitivity = grid_radius * transform.l1_sensitivity
         return DiscreteLaplace(laplace_scale(sensitivity, epsilon)), sensitivity
     if delta == 0:
-        raise ParameterError("delta must be above 0 for Gaussian noise, got 0")  # before any scan of a matrix
+        # before any scan of a matrix
+        raise ParameterError("delta must be above 0 for Gaussian noise, got 0", "delta")
     squared = gaussian_sensitivity_squared(transform, grid_radius, noise_site)
     return RoundedNormal(gaussian_scale(squared, epsilon, delta)), squared
 
@@ -132,18 +134,21 @@ def choose_noise(
             k2, k4 = 2 * law.cumulants.k2 * unit, 2 * law.cumulants.k4 * unit**2
             variances[noise] = 4 * k2 * squared_distance + transform.sketch_dim * (k4 + 2 * k2**2)
     if not variances:
-        rule = "the noise scale must be at most 2^40"
-        raise ParameterError(f"{rule}, got a larger one for both laws; take a larger epsilon")
+        raise ParameterError("the noise would have a scale above 2^40; take a larger epsilon", "epsilon")
     return min(variances, key=variances.__getitem__)
 
 
 def check_shares(share: Fraction, margin_share: Fraction) -> None:
     """Refuses shares of ε for totals and margins that leave nothing for sketches."""
     if not 0 <= share < 1:
-        raise ParameterError(f"total_share must be at least 0 and below 1, got {float(share):g}")
+        raise ParameterError(
+            f"total_share must be at least 0 and below 1, got {float(share):g}", "total_share"
+        )
     if share + margin_share >= 1:
-        rule = "total_share and margin_share must be below 1 together"
-        raise ParameterError(f"{rule}, got {float(share + margin_share):g}: sketches get the rest")
+        raise ParameterError(
+            f"total_share and margin_share must be below 1 together, got {float(share + margin_share):g}: sketches get the rest",
+            *("total_share", "margin_share"),
+        )
 
 
 def total_law(grid_radius: int, epsilon: Fraction) -> DiscreteLaplace:

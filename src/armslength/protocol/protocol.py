@@ -8,7 +8,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from armslength.checks import check_local, integer, number, one_line, one_of, short_repr
-from armslength.errors import CorruptFileError, IncompatibleSketchesError, InputError, ParameterError
+from armslength.errors import (
+    CorruptFileError,
+    IncompatibleSketchesError,
+    InputError,
+    ParameterError,
+    UnknownNameError,
+)
 from armslength.files import atomic_write, read_json, read_limited
 from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, decimal_text, exact_number
 from armslength.protocol import schema
@@ -130,7 +136,7 @@ class Protocol(Result):
     ) -> None:
         if not isinstance(transform, Transform):
             raise ParameterError(
-                f"transform must be a transform such as al.SparseJL, got {short_repr(transform)}"
+                f"transform must be a transform such as al.SparseJL, got {short_repr(transform)}", "transform"
             )
         noise = one_of("noise", noise, ("auto", "laplace", "gaussian"))
         relation = one_of("relation", relation, ("add_remove", "replace"))
@@ -152,7 +158,7 @@ class Protocol(Result):
             noise, resolution = "laplace", float(Fraction(1, VOTE))
         elif self.contribution is not None:
             if noise == "gaussian":
-                raise ParameterError("noise must be 'laplace' for event tables, got 'gaussian'")
+                raise ParameterError("noise must be 'laplace' for event tables, got 'gaussian'", "noise")
             noise = "laplace"
         self.changed_entries = _checked_count("changed_entries", changed_entries)
         total_share = exact_number("total_share", total_share)
@@ -168,7 +174,8 @@ class Protocol(Result):
         )
         if self.margins is not None and not (self.votes and self.total_share):
             raise ParameterError(
-                'margins must go with contribution="vote" and a total_share, got none: they are shares of the people who vote'
+                "margins need contribution='vote' and a total_share above 0: they are shares of the people who vote",
+                *("margins", "contribution", "total_share"),
             )
         check_shares(self.total_share, self.margin_share)
         self.vocabulary = checked_vocabulary(vocabulary, transform.input_dim)
@@ -460,7 +467,7 @@ class Protocol(Result):
 def check_settings_for_tables(protocol: Protocol) -> None:
     """Refuses a value range, which no event table can be released with."""
     if protocol.value_range is not None:
-        raise ParameterError("value_range must be None for event tables: a contribution bounds them")
+        raise ParameterError("event tables have no value_range: a contribution bounds them", "value_range")
 
 
 def _checked_count(name: str, value: Any) -> int | None:
@@ -471,21 +478,22 @@ def _check_votes(transform: Transform, noise: str, resolution: Any, value_range:
     """Refuses settings that votes fix themselves."""
     if transform.column_entries is None:
         raise ParameterError(
-            f"transform must be SparseJL or Identity for votes, got {transform.name}: others touch every number for each item"
+            f"transform must be SparseJL or Identity for votes, got {transform.name}: others touch every number for each item",
+            "transform",
         )
     if noise == "gaussian":
-        raise ParameterError("noise must be 'laplace' for votes, got 'gaussian'")
+        raise ParameterError("noise must be 'laplace' for votes, got 'gaussian'", "noise")
     if value_range is not None:
-        raise ParameterError("value_range must be None for votes, got a range: a vote bounds them")
+        raise ParameterError("votes have no value_range: a vote bounds them", "value_range")
     if resolution not in (1, "1", float(Fraction(1, VOTE))):  # the command line has text
-        raise ParameterError("resolution must be left out for votes, which have their own, got one")
+        raise ParameterError("leave out resolution: votes have their own", "resolution")
 
 
 def _check_whole_votes(on_grid: bool | None, changed_entries: int | None) -> None:
     """Refuses settings of data off the grid, which votes never are."""
     if on_grid is False or changed_entries is not None:
         raise ParameterError(
-            "on_grid and changed_entries must be left out for votes, which are whole grid units"
+            "leave out on_grid and changed_entries: votes are whole grid units", "on_grid", "changed_entries"
         )
 
 
@@ -493,9 +501,11 @@ def _checked_sample(value: Any, *, votes: bool) -> Fraction:
     """The share of people of whom F is counted."""
     share = exact_number("spread_sample", value)
     if not 0 < share <= 1:
-        raise ParameterError(f"spread_sample must be above 0 and at most 1, got {float(share):g}")
+        raise ParameterError(
+            f"spread_sample must be above 0 and at most 1, got {float(share):g}", "spread_sample"
+        )
     if share != 1 and not votes:
-        raise ParameterError("spread_sample must be left out without votes, got one")
+        raise ParameterError("spread_sample needs votes", "spread_sample")
     return share
 
 
@@ -506,18 +516,20 @@ def _record_defaults(
     if record is None:
         return contribution, vocabulary
     if radius is not None or items != "string" or contribution not in (None, VOTES):
-        raise ParameterError("record must go with votes and items of text, got another protocol")
+        raise ParameterError("record needs votes and items of text", "record")
     contribution = VOTES
     if vocabulary is None and transform.input_dim is not None:
         names = record.items()
         if names is None:
             raise ParameterError(
-                "input_dim must be None where the record does not list all categories, got a number; "
-                "list them, such as {'sex': ['F', 'M']}, or use an open vocabulary"
+                "input_dim needs a record that lists all categories, such as {'sex': ['F', 'M']}; "
+                "list them, or leave it out for an open vocabulary",
+                "input_dim",
             )
         if len(names) != transform.input_dim:
             raise ParameterError(
-                f"input_dim must be {len(names)}, the number of al.record_items, got {transform.input_dim}"
+                f"input_dim must be {len(names)}, the number of al.record_items, got {transform.input_dim}",
+                "input_dim",
             )
         vocabulary = names
     return contribution, vocabulary
@@ -528,10 +540,12 @@ def _checked_radius(radius: Any, contribution: int | str | None, relation: str) 
     if contribution is None:
         exact = exact_number("radius", 1 if radius is None else radius)
         if not 0 < exact <= _LARGEST:
-            raise ParameterError(f"radius must be above 0 and at most 2^40, got {short_repr(radius)}")
+            raise ParameterError(
+                f"radius must be above 0 and at most 2^40, got {short_repr(radius)}", "radius"
+            )
         return exact
     if radius is not None:
-        raise ParameterError("radius must be left out when contribution is given: contribution sets it")
+        raise ParameterError("leave out radius: contribution sets it", "radius", "contribution")
     one = 1 if isinstance(contribution, str) else contribution
     return Fraction(one if relation == "add_remove" else 2 * one)
 
@@ -541,7 +555,7 @@ def _checked_on_grid(on_grid: Any, resolution: Any) -> bool:
     if on_grid is None:
         return bool(resolution != "auto")
     if not isinstance(on_grid, bool):
-        raise ParameterError(f"on_grid must be True, False or None, got {short_repr(on_grid)}")
+        raise ParameterError(f"on_grid must be True, False or None, got {short_repr(on_grid)}", "on_grid")
     return on_grid
 
 
@@ -549,7 +563,7 @@ def _noise_on_input(noise: str, transform: Transform) -> str:
     """The law of noise on the input, if the transform can have it there."""
     transform.check_noise_on_input()
     if noise == "laplace":
-        raise ParameterError(f"noise_site 'input' must go with Gaussian noise, got {noise}")
+        raise ParameterError("noise_site='input' needs noise='gaussian'", "noise_site", "noise")
     return "gaussian"
 
 
@@ -563,24 +577,22 @@ def checked_vocabulary(value: Any, input_dim: int | None) -> str | None:
     if value is None:
         return None
     if input_dim is None:
-        raise ParameterError("vocabulary must be None for an open vocabulary, got one")
+        raise ParameterError("vocabulary needs a fixed input_dim", "vocabulary", "input_dim")
     if is_hash(value):
         return str(value)
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != input_dim:
         rule = f"vocabulary must list {input_dim} names, one for each coordinate, or be its hash"
-        raise ParameterError(f"{rule}, got {short_repr(value)}")
+        raise ParameterError(f"{rule}, got {short_repr(value)}", "vocabulary")
     hashed = vocabulary_hash(value)
     if len({canonical_text(name) for name in value}) != len(value):
-        raise ParameterError("vocabulary must list each name once, got duplicates")
+        raise ParameterError("vocabulary must list each name once", "vocabulary")
     return hashed
 
 
 def check_columns(names: Sequence[str], vocabulary: str | None) -> None:
     """Refuses a data frame whose columns are not the vocabulary, in its order."""
     if vocabulary is not None and vocabulary_hash(names) != vocabulary:
-        raise InputError(
-            "columns must be the protocol's vocabulary in its order, got others; reorder or rename them"
-        )
+        raise InputError("the columns are not the protocol's vocabulary in its order; reorder or rename them")
 
 
 def protocols_of(documents: Sequence[Any], known: Transform | None = None) -> tuple[Protocol, ...]:
@@ -592,14 +604,13 @@ def protocols_of(documents: Sequence[Any], known: Transform | None = None) -> tu
     for document in documents:
         schema.check_document(document)
         if document["transform"] != documents[0]["transform"]:
-            problem = "sketches must share one space, got different transforms in one file"
-            raise IncompatibleSketchesError(problem)
+            raise IncompatibleSketchesError("the file has protocols with different transforms")
     try:
         transform = schema.read_transform(documents[0]["transform"])
         transform = known if known == transform else transform
         return tuple(_protocol_of(document, transform) for document in documents)
-    except (ParameterError, ValueError, TypeError, OverflowError) as problem:
-        raise CorruptFileError(f"a protocol must be valid, got: {problem}") from None
+    except (ParameterError, UnknownNameError, ValueError, TypeError, OverflowError) as problem:
+        raise CorruptFileError(f"the protocol is not valid: {problem}") from None
 
 
 def _protocol_of(document: Any, transform: Transform) -> Protocol:
@@ -614,7 +625,7 @@ def _protocol_of(document: Any, transform: Transform) -> Protocol:
     differing = schema.differences(protocol.document(), document)
     if differing:
         raise CorruptFileError(
-            f"a protocol must be as armslength writes it, got another {', '.join(differing)} than the other fields give: "
-            "this protocol was edited by hand; make a new one with `armslength protocol new` or al.Protocol"
+            f"the protocol was edited by hand: its other fields give another {', '.join(differing)}; "
+            "make a new one with al.Protocol or `armslength protocol new`"
         )
     return protocol

@@ -26,8 +26,8 @@ def is_hash(value: Any) -> bool:
 def nfc(name: str, text: Any) -> str:
     """The NFC form of a text."""
     if not isinstance(text, str):
-        raise ParameterError(f"{name} must be text, got {short_repr(text)}")
+        raise ParameterError(f"{name} must be text, got {short_repr(text)}", name)
     try:
         return canonical_text(text).decode()
     except ValueError as problem:
-        raise ParameterError(f"{name} must be {problem}") from None
+        raise ParameterError(f"{name} must be {problem}", name) from None

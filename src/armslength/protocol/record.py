@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from armslength.checks import SHOWABLE, is_showable, one_line, short_repr
-from armslength.errors import ParameterError
+from armslength.errors import ParameterError, UnknownNameError
 from armslength.privacy.exact_numbers import decimal_text, exact_number
 from armslength.protocol.public_lists import nfc
 from armslength.randomness.seeds import canonical_text
@@ -77,7 +77,8 @@ class Record:
         count = sum(map(len, cells.values())) + sum(len(cells[a]) * len(cells[b]) for a, b in self.pairs)
         if count > _MOST_ITEMS:
             raise ParameterError(
-                f"record must have at most {_MOST_ITEMS} items for a list, got {count}; use an open vocabulary"
+                f"record must have at most {_MOST_ITEMS} items for a list, got {count}; use an open vocabulary",
+                "record",
             )
         joint = (AND.join(both) for a, b in self.pairs for both in product(cells[a], cells[b]))
         return [item for name in cells for item in cells[name]] + list(joint)
@@ -94,7 +95,7 @@ def record_items(record: Mapping[str, Any], record_pairs: Sequence[Sequence[str]
     items = None if checked is None else checked.items()
     if items is None:
         raise ParameterError(
-            'record must list the categories of every column for a list of its items, such as {"sex": ["F", "M"]}, got one without'
+            'record_items() needs a record that lists the categories of every column, such as {"sex": ["F", "M"]}'
         )
     return items
 
@@ -102,7 +103,8 @@ def record_items(record: Mapping[str, Any], record_pairs: Sequence[Sequence[str]
 def record_input_dim(record: "Record | None", *, input_dim: Any, open_vocabulary: bool) -> Any:
     """The input dimension: as given, or how many items the record has if it lists them all and the vocabulary is not to be open."""
     if open_vocabulary and input_dim is not None:
-        raise ParameterError("input_dim must be None for an open vocabulary, got a number; leave one out")
+        names = "open_vocabulary", "input_dim"
+        raise ParameterError("open_vocabulary=True cannot be combined with input_dim", *names)
     if record is None or open_vocabulary or input_dim is not None:
         return input_dim
     items = record.items()
@@ -113,33 +115,36 @@ def checked_record(record: Any, pairs: Any) -> Record | None:
     """The recipe, with its columns and pairs in the order of their names; None for no record."""
     if record is None:
         if pairs:
-            raise ParameterError("record_pairs must go with a record, got none")
+            raise ParameterError("record_pairs needs a record", "record_pairs")
         return None
     if not isinstance(record, Mapping) or not 1 <= len(record) <= _MOST:
         raise ParameterError(
-            f'record must map 1 to {_MOST} columns to their kind, such as {{"age": [18, 40, 65], "sex": "category"}}, got {short_repr(record)}'
+            f'record must map 1 to {_MOST} columns to their kind, such as {{"age": [18, 40, 65], "sex": "category"}}, got {short_repr(record)}',
+            "record",
         )
     if sum(len(kind) for kind in record.values() if isinstance(kind, Sequence)) > _LARGEST:
-        raise ParameterError(f"record must list at most {_LARGEST} categories in all, got more")
+        raise ParameterError(f"record must list at most {_LARGEST} categories in all", "record")
     columns = {_checked_name(name): _checked_kind(name, kind) for name, kind in record.items()}
     if len({prefix(name).casefold() for name in columns}) < len(columns):
-        raise ParameterError("record must have columns that differ in more than capitals, got two alike")
+        raise ParameterError("record has two columns that differ only in capitals", "record")
     return Record(tuple(sorted(columns.items())), _checked_pairs(pairs, columns))
 
 
 def _checked_pairs(pairs: Any, columns: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     if isinstance(pairs, str) or not isinstance(pairs, Sequence) or len(pairs) > _MOST:
         raise ParameterError(
-            f"record_pairs must be at most {_MOST} pairs of columns, got {short_repr(pairs)}"
+            f"record_pairs must be at most {_MOST} pairs of columns, got {short_repr(pairs)}", "record_pairs"
         )
     checked = {(min(pair), max(pair)) for pair in pairs if _is_pair(pair)}
     if len(checked) < len(pairs):
         raise ParameterError(
-            "record_pairs must be different pairs of two columns of the record, got something else"
+            "record_pairs must be different pairs of two columns of the record", "record_pairs"
         )
     unknown = sorted({name for pair in checked for name in pair} - columns.keys())
     if unknown:
-        raise ParameterError(f"record_pairs must name columns of the record, got {short_repr(unknown[0])}")
+        raise UnknownNameError(
+            f"record_pairs: the record has no column {short_repr(unknown[0])}", "record_pairs"
+        )
     return tuple(sorted(checked))
 
 
@@ -150,7 +155,7 @@ def _is_pair(pair: Any) -> bool:
 
 def _checked_name(name: Any) -> str:
     if one_line("columns of the record", name) == "":
-        raise ParameterError("columns of the record must have names, got an empty one")
+        raise ParameterError("a column of the record has an empty name")
     return nfc("columns of the record", name) and str(name)
 
 
@@ -161,13 +166,14 @@ def _checked_kind(name: str, kind: Any) -> Kind:
     edges = kind.split(",") if isinstance(kind, str) and _EDGES.fullmatch(kind) else kind
     if isinstance(edges, (str, bytes)) or not isinstance(edges, Sequence) or not len(edges):
         raise ParameterError(
-            f"record of {name!r} must be 'category', a period ({', '.join(PERIODS)}), a list of edges or a list of categories, got {short_repr(kind)}"
+            f"record of {name!r} must be 'category', a period ({', '.join(PERIODS)}), a list of edges or a list of categories, got {short_repr(kind)}",
+            "record",
         )
     if edges is kind and all(isinstance(category, str) for category in kind):
         return _checked_categories(name, kind)
     texts = [decimal_text(exact_number(f"edges of {name!r}", edge)) for edge in edges]
     if len(texts) > _MOST or any("/" in text or abs(Fraction(text)) > _FARTHEST for text in texts):
-        raise ParameterError(f"edges of {name!r} must be at most {_MOST} decimals within ±2^53, got others")
+        raise ParameterError(f"edges of {name!r} must be at most {_MOST} decimals within ±2^53")
     if any(not float(low) < float(high) for low, high in pairwise(texts)):
         raise ParameterError(f"edges of {name!r} must increase, got {short_repr(kind)}")
     return ",".join(texts)
@@ -183,7 +189,7 @@ def _checked_categories(name: str, categories: Sequence[str]) -> tuple[str, ...]
             raise ParameterError(f"categories of {name!r} must be {SHOWABLE}, got {short_repr(category)}")
     texts = tuple(whole(nfc(f"categories of {name!r}", category)) for category in categories)
     if len(set(texts)) < len(texts):
-        raise ParameterError(f"categories of {name!r} must be different texts, got one twice")
+        raise ParameterError(f"a category of {name!r} is listed twice")
     return texts
 
 

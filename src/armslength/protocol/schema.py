@@ -38,10 +38,10 @@ def transform_document(transform: Transform) -> dict[str, Any]:
 def read_transform(document: Any) -> Transform:
     """The transform of a document; every rule of its class is checked again."""
     if not isinstance(document, Mapping) or set(document) != {"name", "parameters"}:
-        raise CorruptFileError("transform of a protocol must have a name and parameters, got other fields")
+        raise CorruptFileError("transform of a protocol must have a name and parameters")
     parameters = document["parameters"]
     if not isinstance(parameters, Mapping):
-        raise CorruptFileError("parameters of a transform must be an object, got something else")
+        raise CorruptFileError("parameters of a transform must be an object")
     if "density" in parameters:
         parameters = {**parameters, "density": _float(parameters["density"])}
     return build_transform(document["name"], parameters)
@@ -58,8 +58,9 @@ def _float(value: Any) -> Any:
     try:
         return float.fromhex(value)
     except (ValueError, OverflowError):
-        rule = "numbers of a transform must be hexadecimal floats"
-        raise CorruptFileError(f"{rule}, got {short_repr(value)}") from None
+        raise CorruptFileError(
+            f"numbers of a transform must be hexadecimal floats, got {short_repr(value)}"
+        ) from None
 
 
 def fingerprint(document: Mapping[str, Any]) -> str:
@@ -83,7 +84,7 @@ def differences(first: Mapping[str, Any], second: Mapping[str, Any], prefix: str
 def check_document(document: Any) -> None:
     """Refuses what is not a protocol of this version, field by field."""
     if not isinstance(document, Mapping) or document.get("format") != FORMAT:
-        raise CorruptFileError(f'a protocol must say "format": "{FORMAT}", got something else')
+        raise CorruptFileError(f'not a protocol: it does not say "format": "{FORMAT}"')
     version = document.get("version")
     if type(version) is not int:
         raise CorruptFileError(f"version of a protocol must be a whole number, got {short_repr(version)}")
@@ -93,5 +94,4 @@ def check_document(document: Any) -> None:
     unknown, missing = sorted(set(document) - expected - set(OPTIONAL)), sorted(expected - set(document))
     if unknown or missing:
         names = [f"unknown {name!r}" for name in unknown[:3]] + [f"missing {name!r}" for name in missing[:3]]
-        rule = f"a protocol must have exactly the fields of version {version}"
-        raise CorruptFileError(f"{rule}, got {', '.join(names)}")
+        raise CorruptFileError(f"the protocol has not the fields of version {version}: {', '.join(names)}")

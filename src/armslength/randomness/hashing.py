@@ -49,12 +49,12 @@ def item_words(items: Any) -> Words:
         return _integer_words(np.asarray(items))
     if isinstance(items, np.ndarray) and not isinstance(items, np.ma.MaskedArray):
         if items.ndim != 1 or items.dtype.kind not in "iuUTO":
-            raise InputError(f"{rule}, got {items.ndim} dimensions of {type_name(items.dtype)}")
+            raise InputError(f"{rule}, got {items.ndim} dimensions of {type_name(items.dtype)}", "items")
         if items.dtype.kind in "iu":
             return _integer_words(items)
         items = items.tolist()
     if not isinstance(items, Sequence) or isinstance(items, (str, bytes, bytearray, memoryview)):
-        raise InputError(f"{rule}, got {type(items).__name__}; a column has .tolist() or .to_list()")
+        raise InputError(f"{rule}, got {type(items).__name__}; a column has .tolist() or .to_list()", "items")
     items = read_to_the_end(items)
     kinds = {str if isinstance(item, str) else type(item) for item in items}
     if kinds <= {str}:
@@ -63,7 +63,7 @@ def item_words(items: Any) -> Words:
     if all(issubclass(kind, (int, np.integer)) and not issubclass(kind, no_integers) for kind in kinds):
         return _integer_words(np.array([int(item) for item in items], dtype=object))
     names = ", ".join(sorted(kind.__name__ for kind in kinds))
-    raise InputError(f"items must be all strings or all integers, got {names}; convert them first")
+    raise InputError(f"items must be all strings or all integers, got {names}; convert them first", "items")
 
 
 def read_to_the_end(items: Any) -> list[Any]:
@@ -87,14 +87,14 @@ def _string_words(items: Sequence[str]) -> Words:
     try:
         words = b"".join([string_words(canonical_text(item)) for item in items])
     except ValueError as problem:
-        raise InputError(f"items must be {problem}") from None
+        raise InputError(f"items must be {problem}", "items") from None
     return np.frombuffer(words, dtype="<u8").reshape(-1, 2).astype(np.uint64)
 
 
 def _integer_words(items: NDArray[Any]) -> Words:
     """Integer items modulo 2^64, as their low word."""
     if items.size and (items.min() < -(2**63) or items.max() >= 2**63):
-        raise InputError("integer items must fit int64 (−2^63 to 2^63 − 1), got a larger one; use strings")
+        raise InputError("integer items must fit int64 (−2^63 to 2^63 − 1); use strings for larger ones")
     words = np.zeros((len(items), 2), dtype=np.uint64)
     words[:, 1] = items.astype(np.int64).view(np.uint64)
     return words

@@ -31,15 +31,17 @@ def checked_seed(seed: Any) -> str:
     if not isinstance(seed, str):
         small = isinstance(seed, int) and abs(seed) < 10**18
         hint = f"; try seed={str(seed)!r}" if small else ""
-        raise ParameterError(f"seed must be a string, got {short_repr(seed)}{hint}")
+        raise ParameterError(f"seed must be a string, got {short_repr(seed)}{hint}", "seed")
     try:
         text = canonical_text(seed)
     except ValueError as problem:
-        raise ParameterError(f"seed must be {problem}") from None
+        raise ParameterError(f"seed must be {problem}", "seed") from None
     if not seed.isprintable():
-        raise ParameterError("seed must be printable text on one line, got other characters")
+        raise ParameterError("seed must be printable text on one line", "seed")
     if not 1 <= len(text) <= LONGEST_SEED:
-        raise ParameterError(f"seed must be 1 to {LONGEST_SEED} bytes of UTF-8, got {len(text)} bytes")
+        raise ParameterError(
+            f"seed must be 1 to {LONGEST_SEED} bytes of UTF-8, got {len(text)} bytes", "seed"
+        )
     return text.decode()
 
 
@@ -85,11 +87,10 @@ def canonical_text(text: str) -> bytes:
     # NFC is stable for assigned characters only: another party's tables may treat a newer one differently.
     categories = {unicodedata.category(character) for character in text}
     if "Cs" in categories:
-        raise ValueError("valid Unicode text, got a lone surrogate")
+        raise ValueError("valid Unicode text without lone surrogates")
     if "Cn" in categories:
         raise ValueError(
-            f"text of characters assigned in Unicode {unicodedata.unidata_version}, got one that is not; "
-            "replace it, or use a newer Python"
+            f"text of characters assigned in Unicode {unicodedata.unidata_version}; replace others, or use a newer Python"
         )
     return nfc(text).encode()
 

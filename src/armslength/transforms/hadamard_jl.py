@@ -109,7 +109,8 @@ class HadamardJL(HadamardStep):
         if self.sketch_dim > self.padded_dim:
             raise ParameterError(
                 f"sketch_dim must be at most {self.padded_dim} (input_dim padded to a power of two), "
-                f"got {self.sketch_dim}"
+                f"got {self.sketch_dim}",
+                "sketch_dim",
             )
 
     @property
@@ -182,7 +183,8 @@ class FastJL(HadamardStep):
         object.__setattr__(self, "density", math.ceil(density * 2**32) / 2**32)
         if self.density * self.padded_dim * self.sketch_dim > LARGEST_PUBLISHED:
             raise ParameterError(
-                f"density·input_dim·sketch_dim must be at most 2^25 for FastJL, got {self.density:g} x {self.padded_dim} x {self.sketch_dim}"
+                f"density·input_dim·sketch_dim must be at most 2^25 for FastJL, got {self.density:g} x {self.padded_dim} x {self.sketch_dim}",
+                *("density", "input_dim", "sketch_dim"),
             )
 
     @property
@@ -202,7 +204,8 @@ class FastJL(HadamardStep):
         largest = int(abs(by_row).sum(axis=1).max())
         if self.sketch_dim * largest**2 >= 2**63:
             raise ParameterError(
-                "FastJL must have a smaller density, sketch_dim or input_dim, got too many large entries"
+                "FastJL would have too many large entries; take a smaller density, sketch_dim or input_dim",
+                *("density", "sketch_dim", "input_dim"),
             )
         starts, columns = by_row.indptr.astype(np.int64), by_row.indices.astype(np.int64)
         totals = np.zeros((2, self.input_dim), dtype=np.int64)
@@ -279,8 +282,9 @@ class FastJL(HadamardStep):
         k, entries = self.sketch_dim, self.density * self.padded_dim * self.sketch_dim
         if k > _LARGEST_GRAM_DIM or entries * (1 + self.density * k) > _LARGEST_GRAM:
             raise ParameterError(
-                f"sketch_dim must be at most {_LARGEST_GRAM_DIM} for noise on the input, and density smaller for a large matrix, "
-                f"got {k} and {self.density:g}; noise_site='output' has no such limit"
+                f"FastJL is too large for noise on the input; take a smaller sketch_dim (at most {_LARGEST_GRAM_DIM}) or density, "
+                "or noise_site='output'",
+                *("sketch_dim", "density", "noise_site"),
             )
 
     @cached_attribute

@@ -79,7 +79,7 @@ def integer_rows(X: Any, width: int) -> Rows:
     check_shape(array.shape, width)
     if array.dtype.kind not in "biu":
         remedy = "floor real values onto a grid first" if array.dtype.kind == "f" else "use an integer type"
-        raise InputError(f"X must hold integers, got {type_name(array.dtype)}; {remedy}")
+        raise InputError(f"X must hold integers, got {type_name(array.dtype)}; {remedy}", "X")
     if not is_sparse:
         return DenseRows(array)
     stored = stored_rows(X, any_order=True)
@@ -107,22 +107,22 @@ def check_shape(shape: tuple[int, ...], width: int | None) -> None:
     """Refuses what is no matrix of that many columns."""
     if len(shape) != 2:
         raise InputError(
-            f"X must have 2 dimensions (rows, coordinates), got {len(shape)}; try X.reshape(1, -1)"
+            f"X must have 2 dimensions (rows, coordinates), got {len(shape)}; try X.reshape(1, -1)", "X"
         )
     if width is not None and shape[1] != width:
-        raise InputError(f"X must have {width} columns, one for each coordinate, got {shape[1]}")
+        raise InputError(f"X must have {width} columns, one for each coordinate, got {shape[1]}", "X")
 
 
 def plain_array(values: Any, name: str) -> NDArray[Any]:
     """The values as an array, if they are one; a mask is never dropped in silence."""
     if isinstance(values, np.ma.MaskedArray):
-        raise InputError(f"{name} must have no masked entries, got a masked array; fill them first")
+        raise InputError(f"{name} is a masked array; fill its masked entries first", name)
     try:
         return np.asarray(values)
     except MemoryError:
         raise OutOfMemoryError(NO_MEMORY) from None
     except Exception:  # noqa: BLE001  # the error of whatever makes itself an array may quote the data
-        raise InputError(f"{name} must be an array of numbers, got something else") from None
+        raise InputError(f"{name} must be an array of numbers", name) from None
 
 
 def sparse_entries(matrix: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
@@ -130,7 +130,7 @@ def sparse_entries(matrix: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], N
 
     SciPy's conversions trust the indices of what they convert; broken ones can end the process.
     """
-    problem = InputError("a sparse matrix must be valid, got one whose indices do not fit its shape")
+    problem = InputError("the indices of a sparse matrix do not fit its shape")
     try:
         if hasattr(matrix, "indptr") and not _rises(matrix.indptr, len(matrix.indices)):
             raise problem  # SciPy's own check passes over it where the last start is 0

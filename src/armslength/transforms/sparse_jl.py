@@ -77,16 +77,19 @@ class SparseJL(Transform):
         if self.construction != "graph" and k % s:
             divisor = max(n for n in range(1, s + 1) if k % n == 0)
             raise ParameterError(
-                f"sparsity must divide sketch_dim, got sparsity={s}, sketch_dim={k}; try sparsity={divisor}"
+                f"sparsity ({s}) must divide sketch_dim ({k}); try {divisor}", "sparsity", "sketch_dim"
             )
         if self.construction == "balanced":
             if self.input_dim is None:
                 raise ParameterError(
-                    'construction "balanced" must have a fixed input_dim, got None; try "block"'
+                    "construction='balanced' needs a fixed input_dim; try 'block'",
+                    "construction",
+                    "input_dim",
                 )
             if self.input_dim * s > LARGEST_DEALT:
                 raise ParameterError(
-                    'input_dim·sparsity must be at most 2^26 for "balanced", got more; try "block"'
+                    "input_dim·sparsity must be at most 2^26 for construction='balanced'; try 'block'",
+                    *("input_dim", "sparsity", "construction"),
                 )
 
     @property
@@ -181,10 +184,12 @@ class SparseJL(Transform):
         """
         if self.input_dim is not None:
             if items is not None:
-                raise ParameterError("items must be left out when input_dim is fixed")
+                raise ParameterError(
+                    "items are for an open vocabulary, and input_dim is fixed", "items", "input_dim"
+                )
             return self._multiply(integer_rows(X, self.input_dim), self._kept_columns, threads)
         if items is None:
-            raise ParameterError("items must name the columns of X for an open vocabulary, got None")
+            raise ParameterError("an open vocabulary needs items, the names of the columns of X", "items")
         encoded = self._encode(items, threads)
         return self._multiply(integer_rows(X, len(encoded)), encoded, threads)
 

@@ -73,7 +73,7 @@ class Transform(ABC):
         expected = {field.name for field in fields(cls)}  # type: ignore[arg-type]  # the same
         if not isinstance(parameters, Mapping) or set(parameters) != expected:
             raise ParameterError(
-                f"parameters of {cls.name} must be its own ({', '.join(sorted(expected))}), got others"
+                f"{cls.name} needs the parameters {', '.join(sorted(expected))} and no others"
             )
         return cls(**parameters)
 
@@ -119,7 +119,7 @@ class Transform(ABC):
 
     def signed_rows(self, items: Any) -> Integers:  # noqa: ARG002  # not offered here
         """The columns of A at these items as numbers, n x s: the row of each entry, or −1−row for an entry of −1."""
-        raise ParameterError(f"signed_rows must go with SparseJL or Identity, got {self.name}")
+        raise ParameterError(f"signed_rows() needs SparseJL or Identity, not {self.name}")
 
     def matrix(self) -> Matrix:
         """A as a k x d matrix of int64: `scipy.sparse.csc_array`, or `ndarray` where the transform is dense by nature."""
@@ -162,7 +162,7 @@ class Transform(ABC):
 
     def check_noise_on_input(self) -> None:
         """Refuses noise on the input, which FastJL alone can have."""
-        raise ParameterError(f"noise_site 'input' must go with FastJL, got {self.name}")
+        raise ParameterError(f"noise_site='input' needs FastJL, not {self.name}", "noise_site")
 
     def multiply_floats(self, X: Any) -> Any:
         """X·Aᵀ in float64 as a new n x k array, **not private**, for n x d floats, dense or sparse by rows."""
@@ -190,7 +190,8 @@ class Transform(ABC):
         """The input dimension, if it is fixed."""
         if self.input_dim is None:
             raise ParameterError(
-                f"input_dim must be fixed for this call, got an open vocabulary; use {self.name}.columns(items)"
+                f"this call needs a fixed input_dim; with an open vocabulary use {self.name}.columns(items)",
+                "input_dim",
             )
         return self.input_dim
 
@@ -200,7 +201,7 @@ class Transform(ABC):
         if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
             raise InputError(f"columns must be a list of column numbers, got {type_name(numbers.dtype)}")
         if numbers.size and not 0 <= numbers.min() <= numbers.max() <= last:
-            raise InputError(f"column numbers must be from 0 to {last}, got one outside")
+            raise InputError(f"column numbers must be from 0 to {last}")
         return numbers.astype(np.int64, copy=False)
 
     @property
@@ -337,7 +338,8 @@ def check_dense_size(input_dim: int, sketch_dim: int) -> None:
     """Refuses dense matrices whose scan would take more than seconds."""
     if input_dim * sketch_dim > LARGEST_DENSE:
         raise ParameterError(
-            f"input_dim·sketch_dim must be at most 2^26 for a dense matrix, got {input_dim} x {sketch_dim}; try SparseJL"
+            f"input_dim·sketch_dim must be at most 2^26 for a dense matrix, got {input_dim} x {sketch_dim}; try SparseJL",
+            *("input_dim", "sketch_dim"),
         )
 
 
@@ -345,7 +347,7 @@ def checked_norm(name: str, value: Any, at_most: float) -> float:
     """A norm as a float, so that no integer type can wrap; the message does not show it, it comes from data."""
     plain = plain_number(value)
     if plain is None or not 0 <= plain <= at_most:
-        raise ParameterError(f"{name} must be a number from 0 to {at_most:g}, got another")
+        raise ParameterError(f"{name} must be a number from 0 to {at_most:g}", name)
     return float(plain)
 
 

@@ -3,36 +3,54 @@
 import pytest
 from click.testing import CliRunner
 
-from armslength.cli.exit_codes import with_options
 from armslength.cli.main import main
+from armslength.errors import MissingFileError, ParameterError
 
 OPTIONS = {
     "epsilon": "--epsilon",
     "total_share": "--total-share",
     "repeat": "--repeat",
-    "format": "--input-format",
+    "on_grid": "--on-grid",
 }
 
 
 @pytest.mark.parametrize(
-    ("message", "expected"),
+    ("message", "arguments", "expected"),
     [
-        ("give epsilon or total_share", "give epsilon or --total-share"),
-        ("name another label, or pass repeat=True", "name another label, or pass --repeat"),
-        ("say format='csv' for 'epsilon=x'", "say --input-format 'csv' for 'epsilon=x'"),
-        ("epsilons and retotal_share stay", "epsilons and retotal_share stay"),
-        ("format=a/x.csv and b/total_share must be there", "format=a/x.csv and b/total_share must be there"),
-        ("take epsilon=0.5, total_share=.25", "take --epsilon 0.5, --total-share .25"),
+        ("epsilon must be positive, got -1", ["epsilon"], "--epsilon must be positive, got -1"),
+        ("epsilon must be positive, got -1", [], "epsilon must be positive, got -1"),
+        ("give another label, or pass repeat=True", ["repeat"], "give another label, or pass --repeat"),
+        ("total_share=0 needs epsilon", ["total_share", "epsilon"], "--total-share 0 needs --epsilon"),
+        ("density must be smaller", ["density"], "density must be smaller"),
     ],
 )
-def test_arguments_become_options(message, expected):
-    assert with_options(message, OPTIONS) == expected
+def test_arguments_become_options(message, arguments, expected):
+    error = ParameterError(message, *arguments)
+    assert str(error) == message
+    assert error.message(OPTIONS) == expected
 
 
-def test_a_command_names_its_option():
-    words = (
-        "protocol new --epsilon 1,0 --open-vocabulary --sketch-dim 8 --contribution 1 --unit visit -o x.json"
-    )
-    done = CliRunner().invoke(main, words.split())
-    assert done.exit_code == 2
-    assert "armslength: --epsilon must" in done.stderr
+def test_an_error_of_a_missing_file_can_name_an_argument():
+    assert MissingFileError("pass repeat=True", "repeat").message(OPTIONS) == "pass --repeat"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("protocol new --epsilon 1,0 --open-vocabulary --sketch-dim 8 --contribution 1", "--epsilon must"),
+        ("protocol new --epsilon 1 --sketch-dim 8 --pair age:sex", "--pair needs a record"),
+        (
+            "protocol new --epsilon 1 --sketch-dim 8 --sparsity 3",
+            "--sparsity (3) must divide --sketch-dim (8)",
+        ),
+        ("plan --epsilon 1", "give either --distance or --people"),
+        ("plan --epsilon 1 --people 1000 --distortion 0.1", "--people needs --contribution"),
+        ("rehearse --epsilon 0", "--epsilon must"),
+    ],
+)
+def test_a_command_names_its_options(words, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    unit = ["--unit", "visit", "-o", "x.json"] if words.startswith("protocol") else []
+    done = CliRunner().invoke(main, [*words.split(), *unit])
+    assert done.exit_code == 2, done.output
+    assert f"armslength: {says}" in done.stderr

@@ -104,7 +104,10 @@ def test_parties_with_one_mix_need_more_people_and_not_more_epsilon(folder):
     ("arguments", "message"),
     [
         (["events.parquet", *COLUMNS[1:], "--public-groups", "north,east"], "--public"),
-        (["events.parquet", *COLUMNS, "--public-groups", "north,east", "--people", "5"], "mixed"),
+        (
+            ["events.parquet", *COLUMNS, "--public-groups", "north,east", "--people", "5"],
+            "cannot be combined",
+        ),
         (["events.parquet", *COLUMNS, "--public-groups", "north"], "2 to 1000 parties"),
         (["--people", "1000000000"], "at most"),
         (["--epsilon", "nan"], "epsilon must"),

@@ -51,7 +51,7 @@ def test_rows_without_margins_can_be_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["{sketches}", "-o", "nowhere/r.html"], 2, "must be writable"),
+        (["{sketches}", "-o", "nowhere/r.html"], 2, "cannot write"),
         (["{sketches}"], 2, "--output"),
         (["{text}", "-o", "r.html"], 5, "not a sketch file"),
     ],

@@ -113,7 +113,7 @@ BAD_INPUT = {
     ),
     "sparse nan": (REAL, sparse.csr_array([[math.nan, 0, 0, 0, 777.125]]), "finite"),
     "masked": (COUNTS, np.ma.array([[777] * D], mask=[[1, 0, 0, 0, 0]]), "masked"),
-    "damaged": (COUNTS, DAMAGED, "valid"),
+    "damaged": (COUNTS, DAMAGED, "do not fit its shape"),
     "missing": (
         COUNTS,
         pd.DataFrame({name: pd.array([777, None], dtype="Int64") for name in NAMES}),
@@ -315,7 +315,7 @@ def test_spare_room_behind_the_last_entry_is_not_read(transform, kept, monkeypat
 def test_sparse_matrices_begin_with_their_first_entry():
     matrix = sparse.csr_array((1, 20), dtype=np.int64)
     matrix.data, matrix.indices, matrix.indptr = np.array([1, 2]), np.array([0, 2]), np.array([1, 2])
-    with pytest.raises(al.InputError, match="must be valid"):
+    with pytest.raises(al.InputError, match="do not fit its shape"):
         projected_sums(al.Protocol(SPARE[0], epsilon=1), matrix, None, 1)
 
 

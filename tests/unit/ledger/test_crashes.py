@@ -46,7 +46,7 @@ def charge_until_refused(path, name, epsilon, most, create, gate, said):
         except al.ParameterError:
             return report("not mine")
         except al.BudgetError as problem:
-            return report("over budget" if "must fit the budget" in str(problem) else "known label")
+            return report("over budget" if "does not fit the budget" in str(problem) else "known label")
         report(label)
     return None
 

@@ -79,10 +79,10 @@ def test_a_time_that_is_no_text_is_damage(tmp_path, entry):
 @pytest.mark.parametrize("spelled", ["visits ", " visits", "e\u0301tude"])
 def test_spellings_that_look_alike_are_refused(spelled, tmp_path):
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
-    with pytest.raises(al.ParameterError, match="population must have no blanks"):
+    with pytest.raises(al.ParameterError, match="population must have"):
         ledger.set_budget(spelled, 1, unit="one patient")
     protocol = al.Protocol(al.SparseJL(input_dim=4, sketch_dim=2, seed="x"), epsilon=1)
-    with pytest.raises(al.ParameterError, match="population must have no blanks"):
+    with pytest.raises(al.ParameterError, match="population must have"):
         protocol.release([[1, 2, 3, 4]], labels=["a"], population=spelled, ledger=ledger)
 
 
@@ -91,7 +91,7 @@ def test_the_ledger_itself_knows_one_spelling(tmp_path, entry):
     ledger.charge(entry, ["e\u0301"])
     with pytest.raises(al.BudgetError):
         ledger.preview(entry, ["\u00e9"])
-    with pytest.raises(al.ParameterError, match="population must have no blanks"):
+    with pytest.raises(al.ParameterError, match="population must have"):
         ledger.charge(replace(entry, population="visits "), ["b"])
     assert len(ledger.entries()) == 1
 
@@ -133,7 +133,7 @@ def test_a_preview_says_the_same_and_writes_nothing(tmp_path, entry):
 
 def test_a_ledger_to_read_must_be_there_and_stays_as_it_is(tmp_path, entry):
     path = tmp_path / "ledger.sqlite"
-    with pytest.raises(al.ParameterError, match="does not exist"):
+    with pytest.raises(FileNotFoundError, match="no such ledger"):
         al.Ledger(path, read_only=True)
     assert not path.exists()
     al.Ledger(path, create=True).charge(entry, ["a"])
@@ -145,7 +145,7 @@ def test_a_ledger_to_read_must_be_there_and_stays_as_it_is(tmp_path, entry):
         lambda: ledger.charge(entry, ["b"]),
         lambda: ledger.set_budget("visits", 1, unit="one patient"),
     ):
-        with pytest.raises(al.ParameterError, match="must not be read_only"):
+        with pytest.raises(al.ParameterError, match="read_only=True"):
             refused()
 
 
@@ -225,12 +225,12 @@ def test_a_file_of_another_version_is_refused(tmp_path, entry, version):
 @pytest.mark.parametrize(
     ("statement", "match"),
     [
-        ("UPDATE entries SET epsilon = 'much'", "a line of a ledger must be valid"),
-        ("UPDATE entries SET epsilon = x'00'", "a line of a ledger must be valid"),
+        ("UPDATE entries SET epsilon = 'much'", "a line that is not valid"),
+        ("UPDATE entries SET epsilon = x'00'", "a line that is not valid"),
         ("UPDATE entries SET time = 'noon'", "must have a time"),
         ("UPDATE entries SET time = '2090-01-01T00:00:00'", "a time in UTC"),
-        ("UPDATE budgets SET epsilon = '-1'", "a budget of a ledger must be valid"),
-        ("UPDATE budgets SET per = 'moon'", "a budget of a ledger must be valid"),
+        ("UPDATE budgets SET epsilon = '-1'", "a budget that is not valid"),
+        ("UPDATE budgets SET per = 'moon'", "a budget that is not valid"),
     ],
 )
 def test_edited_lines_are_refused(tmp_path, statement, match, entry):

@@ -110,7 +110,7 @@ def test_the_price_is_what_profiles_lose():
 
 
 def test_item_groups_without_a_list_make_no_protocol():
-    with pytest.raises(al.ParameterError, match="must list the item groups"):
+    with pytest.raises(al.ParameterError, match="needs the list of item groups"):
         _ = plan().protocol
 
 

@@ -77,16 +77,16 @@ def test_unusual_situations_are_planned_and_told(arguments):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({}, "distance or people must be given"),
-        ({"distance": 1, "people": 3}, "not both"),
-        ({"people": 3, "by": "size"}, "contribution must go with people by size"),
+        ({}, "either distance or people"),
+        ({"distance": 1, "people": 3}, "either distance or people"),
+        ({"people": 3, "by": "size"}, "people needs contribution"),
         ({"people": 0, "contribution": 1}, "people must be"),
         ({"distance": (5, 2)}, "low <= high"),
         ({"distance": math.nan}, "distance must be"),
         ({"distance": 9, "epsilon": 0}, "epsilon must be above 0"),
-        ({"distance": 9, "distortion": 0.1}, "given together"),
+        ({"distance": 9, "distortion": 0.1}, "give both"),
         ({"distance": 9, "distortion": 0, "failure_probability": 0.1}, "distortion must be"),
-        ({"distance": 9, "noise": "laplace"}, "noise must be left out"),
+        ({"distance": 9, "noise": "laplace"}, "remove noise="),
     ],
 )
 def test_bad_arguments_give_one_clear_line(arguments, says):

@@ -132,7 +132,7 @@ def edit(protocol, **changes):
         ({"version": True}, al.CorruptFileError, "whole number"),
         ({"format": "other"}, al.CorruptFileError, "format"),
         ({"surprise": 1}, al.CorruptFileError, "unknown 'surprise'"),
-        ({"epsilon": "2"}, al.CorruptFileError, "another scale than"),
+        ({"epsilon": "2"}, al.CorruptFileError, "another scale"),
         ({"epsilon": 1}, al.CorruptFileError, "epsilon"),
         ({"derived": {"grid_radius": "1", "scale": "0x1.0p-3"}}, al.CorruptFileError, "edited by hand"),
         ({"noise": "auto"}, al.CorruptFileError, "noise"),
@@ -174,9 +174,9 @@ def test_what_is_not_a_protocol_is_refused(text, tmp_path):
 
 
 def test_a_missing_file_is_a_clear_line(tmp_path):
-    with pytest.raises(al.ParameterError, match="must be a readable file"):
+    with pytest.raises(FileNotFoundError, match="no such file"):
         al.Protocol.load(tmp_path / "nowhere.json")
-    with pytest.raises(al.ParameterError, match="must be writable"):
+    with pytest.raises(al.ParameterError, match="cannot write"):
         al.Protocol(SPARSE, epsilon=1).save(tmp_path / "no folder" / "p.json")
 
 
@@ -214,13 +214,13 @@ def test_a_missing_file_is_a_clear_line(tmp_path):
         ({"value_range": (0, 2**63)}, "2\\^62"),
         ({"total_share": 1}, "total_share"),
         ({"vocabulary": ["a"]}, "100 names"),
-        ({"vocabulary": ["a"] * 100}, "duplicates"),
+        ({"vocabulary": ["a"] * 100}, "each name once"),
         ({"unit": "two\nlines"}, "unit"),
         ({"noise_site": "input"}, "FastJL"),
-        ({"transform": FAST, "noise": "laplace", "noise_site": "input"}, "Gaussian"),
+        ({"transform": FAST, "noise": "laplace", "noise_site": "input"}, "gaussian"),
         ({"transform": "SparseJL"}, "transform"),
         ({"transform": al.SparseJL(sketch_dim=4, seed="x"), "resolution": "auto"}, "changed_entries"),
-        ({"transform": al.SparseJL(sketch_dim=4, seed="x"), "vocabulary": ["a"]}, "open vocabulary"),
+        ({"transform": al.SparseJL(sketch_dim=4, seed="x"), "vocabulary": ["a"]}, "fixed input_dim"),
     ],
 )
 def test_bad_fields_give_one_clear_line(arguments, says):

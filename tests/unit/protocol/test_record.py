@@ -41,7 +41,7 @@ def test_people_vote_and_amounts_are_refused():
         assert protocol(**known).votes
         assert protocol(**known).contribution == "vote"
     for known in ({"contribution": 2}, {"radius": 2}):
-        with pytest.raises(al.ParameterError, match="record must go with votes"):
+        with pytest.raises(al.ParameterError, match="record needs votes"):
             protocol(**known)
 
 
@@ -114,11 +114,19 @@ def test_recipes_that_are_refused(record):
 
 @pytest.mark.parametrize(
     "pairs",
-    ["age", ["age"], [("age",)], [("age", "age")], [("age", "x")], [("age", "sex"), ("sex", "age")], 3, [3]],
+    ["age", ["age"], [("age",)], [("age", "age")], [("age", "sex"), ("sex", "age")], 3, [3]],
 )
 def test_pairs_that_are_refused(pairs):
     with pytest.raises(al.ParameterError):
         protocol(pairs=pairs)
+
+
+def test_a_pair_names_columns_of_the_record():
+    with pytest.raises(KeyError, match="no column 'x'"):
+        protocol(pairs=[("age", "x")])
+    document = protocol(pairs=[("age", "sex")]).document()
+    with pytest.raises(al.CorruptFileError, match="no column 'x'"):
+        al.Protocol.from_document({**document, "record_pairs": [["age", "x"]]})
 
 
 @pytest.mark.parametrize("known", [{"radius": 2}, {"items": "int64"}])

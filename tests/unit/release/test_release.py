@@ -56,10 +56,10 @@ def test_two_releases_differ_and_have_their_own_noise_ids():
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"ledger": None}, "ledger must be given"),
+        ({"ledger": None}, "ledger must be a file"),
         ({"labels": ["a"]}, "name 3 rows"),
-        ({"labels": ["a", "a", "b"]}, "duplicates"),
-        ({"population": ""}, "population must name"),
+        ({"labels": ["a", "a", "b"]}, "differ from each other"),
+        ({"population": ""}, "population is missing"),
         ({"items": NAMES}, "items cannot be given"),
         ({"threads": 0}, "threads must be"),
         ({"labels": ["a", "b\nc", "d"]}, "printable"),
@@ -167,14 +167,14 @@ def test_a_sketch_in_the_clear_is_marked_everywhere(tmp_path):
 
 def test_the_ledger_refuses_what_is_no_ledger(tmp_path):
     (tmp_path / "text").write_text("not a database, but long enough to look at " * 50, encoding="utf-8")
-    with pytest.raises(al.CorruptFileError, match="SQLite"):
+    with pytest.raises(al.CorruptFileError, match="is not a ledger"):
         al.Ledger(tmp_path / "text")
     with sqlite3.connect(tmp_path / "other.sqlite") as connection:
         connection.execute("CREATE TABLE t (x)")
     connection.close()
     with pytest.raises(al.CorruptFileError, match="another database"):
         al.Ledger(tmp_path / "other.sqlite")
-    with pytest.raises(al.ParameterError, match="folder"):
+    with pytest.raises(FileNotFoundError, match="folder"):
         al.Ledger(tmp_path / "no folder" / "ledger.sqlite", create=True)
 
 

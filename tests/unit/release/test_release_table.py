@@ -108,9 +108,9 @@ def test_the_ledger_is_charged_once_with_the_groups_as_labels(tmp_path):
         ({"group": None}, "needs a group column"),
         ({"person": "nobody"}, "person: no column 'nobody' in the source; none of its 4 columns"),
         ({"item": "who"}, "different columns"),
-        ({"ledger": None}, "ledger must be given"),
-        ({"ledger": "unused.sqlite"}, "does not exist"),
-        ({"ledger": al.Ledger("unused.sqlite", create=True)}, "population must name"),
+        ({"ledger": None}, "ledger must be a file"),
+        ({"ledger": "unused.sqlite"}, "no such ledger"),
+        ({"ledger": al.Ledger("unused.sqlite", create=True)}, "population is missing"),
         ({"memory": "lots"}, "memory must be a size"),
         ({"vocabulary": ["a"]}, "open vocabulary"),
         ({"group": None, "public_groups": None}, "give label if"),
@@ -162,7 +162,7 @@ def test_a_vocabulary_counts_names_and_not_spellings():
     protocol = al.Protocol(al.Identity(input_dim=2), epsilon=1000, contribution=9, unit="u", vocabulary=names)
     source = pa.table({"who": list("abc"), "where": ["north"] * 3, "what": ["E\u0301", "\u00c9", "c"]})
     assert release(source, protocol, vocabulary=names).values.tolist()[0] == [2, 0]
-    with pytest.raises(al.ParameterError, match="duplicates"):
+    with pytest.raises(al.ParameterError, match="each name once"):
         al.Protocol(al.Identity(input_dim=2), epsilon=1, vocabulary=["\u00c9", "E\u0301"])
 
 

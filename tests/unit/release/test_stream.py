@@ -94,7 +94,7 @@ def test_protocols_that_do_not_fit_a_stream_are_refused():
     )
     with pytest.raises(al.ParameterError, match="noise_site"):
         inside.stream(label="a", ledger=al.NO_LEDGER)
-    with pytest.raises(al.ParameterError, match="ledger must be given"):
+    with pytest.raises(al.ParameterError, match="ledger must be a file"):
         PROTOCOL.stream(label="a", ledger=None)
     with pytest.raises(al.ParameterError, match="labels must be"):
         PROTOCOL.stream(label="", ledger=al.NO_LEDGER)

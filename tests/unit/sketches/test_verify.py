@@ -109,7 +109,7 @@ def test_only_the_charged_file_is_in_the_ledger(path, tmp_path):
     check = al.verify(path, ledger=ledger).checks[-1]
     assert check.state == "holds"
     assert "line 2" in check.words
-    with pytest.raises(al.ParameterError, match="does not exist"):
+    with pytest.raises(FileNotFoundError, match="no such ledger"):
         al.verify(path, ledger=tmp_path / "none.sqlite")
 
 

@@ -49,7 +49,7 @@ def test_the_automatic_sketch_dim_of_the_others(kind, features):
         (transformers.SparseJLTransformer(seed=None), "seed must be a string, got None; leave it out for"),
         (transformers.FastJLTransformer("many"), "sketch_dim must be an integer or 'auto', got 'many'"),
         (transformers.HadamardJLTransformer(17), "sketch_dim must be at most 16 "),
-        (transformers.SparseJLTransformer(10, sparsity=3), "sparsity must divide sketch_dim"),
+        (transformers.SparseJLTransformer(10, sparsity=3), "sparsity (3) must divide"),
         (transformers.FastJLTransformer(density=2), "density must be a number above 0 and at most 1"),
     ],
 )
@@ -79,7 +79,5 @@ def test_without_scikit_learn_there_is_one_clear_line():
     code = "import sys; sys.modules['sklearn'] = None\nimport armslength.sklearn"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == (
-        'ImportError: armslength.sklearn must have scikit-learn, got none; run: pip install "armslength[sklearn]"'
-    )
+    assert done.stderr.splitlines()[-1].endswith('needs scikit-learn: pip install "armslength[sklearn]"')
     assert done.stderr.count("Traceback") == 1

@@ -34,7 +34,6 @@ def one_clear_line(error):
     assert message
     assert "\n" not in message
     assert len(message) < 300
-    assert "must" in message
 
 
 def refuses_or_works(build):
@@ -103,8 +102,8 @@ def sparse_jl(**changes):
         (lambda: al.HadamardJL(input_dim=10, sketch_dim=17, seed="x"), "sketch_dim must be at most 16"),
         (lambda: al.FastJL(input_dim=10, sketch_dim=4, seed="x", density=math.nan), "density"),
         (lambda: sparse_jl(input_dim=None).matrix(), "open vocabulary"),
-        (lambda: sparse_jl(input_dim=None).apply([[1]]), "items must name"),
-        (lambda: sparse_jl(input_dim=1).apply([[1]], items=["a"]), "items must be left out"),
+        (lambda: sparse_jl(input_dim=None).apply([[1]]), "needs items"),
+        (lambda: sparse_jl(input_dim=1).apply([[1]], items=["a"]), "input_dim is fixed"),
     ],
 )
 def test_bad_parameters_say_what_to_do(build, says):
@@ -160,7 +159,7 @@ DAMAGED = dict(damaged())
 
 @pytest.mark.parametrize("kind", list(DAMAGED))
 def test_a_damaged_sparse_matrix_is_refused(kind):
-    with pytest.raises(al.InputError, match="must be valid"):
+    with pytest.raises(al.InputError, match="do not fit its shape"):
         al.SparseJL(input_dim=3, sketch_dim=4, seed="x").apply(DAMAGED[kind])
 
 
@@ -218,7 +217,7 @@ def test_one_bad_value_in_valid_parameters(transform, data):
 
 @pytest.mark.parametrize("bad", [None, [], {"x": 1}, {1: 2, "a": 3}])
 def test_parameters_are_those_of_the_transform(bad):
-    with pytest.raises(al.ParameterError, match="its own"):
+    with pytest.raises(al.ParameterError, match="needs the parameters"):
         build_transform("SparseJL", bad)
 
 
@@ -310,5 +309,5 @@ def test_sparse_matrices_whose_starts_fall_do_not_end_the_process(build, starts)
     )
     whole.indptr = np.array(starts)
     for _ in range(20):
-        with pytest.raises(ValueError, match="indices do not fit"):
+        with pytest.raises(ValueError, match="do not fit its shape"):
             al.SparseJL(input_dim=whole.shape[1], sketch_dim=2, seed="x").apply(whole)
