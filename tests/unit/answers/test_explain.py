@@ -188,7 +188,7 @@ def test_what_are_no_people_is_refused(parties):
         (parties, harbor),
         (parties[["north", "hill"]], parties[["harbor", "hill"]]),
     ):
-        with pytest.raises(al.ParameterError, match="both sides"):
+        with pytest.raises(al.ParameterError, match="release in common"):
             al.explain(a, b)
 
 

@@ -162,7 +162,7 @@ def test_rows_that_share_a_release_are_refused_by_shape():
     sketches = with_margins([USUAL] * 3, 500)
     both = al.concat([sketches, sketches[0] + sketches[1]])
     for known in (SHAPE, {"by": "shape"}):
-        with pytest.raises(al.ParameterError, match="share no release"):
+        with pytest.raises(al.ParameterError, match="share a release"):
             al.outliers(both, **known)
     assert al.outliers(both).labels == both.labels
 

@@ -140,8 +140,8 @@ def test_items_beside_item_groups_and_by_themselves(study):
     assert "people with" not in only.output
     done = run("bare.parquet", "north", "harbor")
     assert done.exit_code == 2
-    assert "--margins" in done.output
-    assert "--items" in done.output
+    assert "without margins" in done.output
+    assert "list of items" in done.output
 
 
 @pytest.mark.usefixtures("study")

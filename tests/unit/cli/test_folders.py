@@ -133,4 +133,4 @@ def test_a_folder_with_another_file(folder):
     for verb in ("compare", "nearest", "show", "outliers"):
         refused = run(verb, folder)
         assert refused.exit_code == 5
-        assert "notes.txt must be a sketch file of armslength" in refused.output
+        assert "notes.txt is damaged, or not a sketch file" in refused.output
