@@ -420,9 +420,10 @@ class Norms:
             entries.update({group: int(sizes[people].sum()) for group, people in people_of.items()})
         large = {group for group, count in entries.items() if count > self._width**2} | self._squares.keys()
         self._waiting = []
+        self._squares |= {group: Squares(self._width) for group in large - self._squares.keys()}
         for bins, people_of in parts:  # one after the other, so that no second copy of all bins is made
             for group in large & people_of.keys():
-                self._squares.setdefault(group, Squares(self._width)).add(bins, people_of[group])
+                self._squares[group].add(bins, people_of[group])
             small = [people for group, people in people_of.items() if group not in large]
             if small:
                 self._waiting.append(chosen_bins(bins, np.sort(np.concatenate(small))))
