@@ -22,6 +22,7 @@ SIZES = (10_000, 10_000_000, 100_000_000)
 SMALL = 10_000  # so many events are the warm-up of every program, and the table of which the whole process is timed
 GROUPS = 24
 CODES = 70_000
+TARGET = 2.5  # times the time of DuckDB
 PEER_SIZES, PEER_CODES = (100_000, 1_000_000), 1_000  # of the comparison with a private peer
 EVENTS_PER_PATIENT = 20
 _MEMORY = "1GB"
@@ -210,10 +211,11 @@ def main() -> None:
         lines = [line for count in chosen.rows for line in compared(count, programs(count), CODES)]
         if chosen.no_page:
             return
+        largest = max(line["ratio"] for line in results if line["program"] == "armslength: votes")
         peers = [line for count in PEER_SIZES for line in compared(count, private_peers(count), PEER_CODES)]
         write_events(small, SMALL)
         whole = [f"| {each.name} | {process_seconds(each, small):.2f} |" for each in programs(SMALL)[:2]]
-    PAGE.write_text(_page(lines, peers, whole), encoding="utf-8")
+    PAGE.write_text(_page(lines, peers, whole, largest), encoding="utf-8")
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "tables.json").write_text(json.dumps({"lines": results}, indent=1) + "\n", encoding="utf-8")
     rewrite_page()
@@ -223,10 +225,11 @@ _HEAD = """| events | program | seconds | ratio to DuckDB | events per second | 
 |---|---|---:|---:|---:|---:|"""
 
 
-def _page(lines: list[str], peers: list[str], whole: list[str]) -> str:
+def _page(lines: list[str], peers: list[str], whole: list[str], largest: float) -> str:
+    missed = f", more than the target of {TARGET:g}" if largest > TARGET else ""
     return f"""# Event tables: time and memory
 
-`make bench-tables` writes this page. The targets: at most 2.5 times the time that DuckDB takes to count the same events without any bound,
+`make bench-tables` writes this page. The targets: at most {TARGET:g} times the time that DuckDB takes to count the same events without any bound,
 at most 1.5 GB of resident memory, and less than a second for {SMALL:,} events. The machine had 2 cores.
 
 What is measured:
@@ -239,6 +242,8 @@ What is measured:
   come with T, Q and F; F is taken over a sample of about 50,000 people of each group, as `plan` sets it, or over everybody. DuckDB groups
   and counts all rows, and returns an Arrow table. Both have a limit of {_MEMORY}, all cores, and the file in the cache of the system.
 * The ratio is to DuckDB in the same run. Other work may have been running on the machine, so compare ratios and not seconds of different runs.
+
+Votes took at most {largest:.1f} times DuckDB's time{missed}. DuckDB's counts do not read the patients; votes read and sort events by them.
 
 {_HEAD}
 {chr(10).join(lines)}
