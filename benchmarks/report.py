@@ -54,28 +54,10 @@ def _reasons(report: dict[str, Any]) -> dict[str, float]:
     return found
 
 
-def _events() -> str:
-    """Events a second and memory, on one machine and under Spark; what was not measured on this machine is said."""
-    heads = "| work | seconds | events per second | peak resident memory |\n|---|---:|---:|---:|"
-    lines = [heads]
-    for name, target in (("tables", "bench-tables"), ("spark", "bench-spark")):
-        file = RESULTS / f"{name}.json"
-        found = json.loads(file.read_text(encoding="utf-8"))["lines"] if file.exists() else []
-        lines += [
-            f"| {each['events']:,} events: {each['program']} | {each['seconds']:.1f} "
-            f"| {each['events'] / each['seconds'] / 1e6:.2f} million | {each['megabytes']:,.0f} MB |"
-            if each["seconds"]
-            else f"| {each['events']:,} events: {each['program']} | out of memory | | |"
-            for each in found
-        ] or [f"| not measured in this run: `make {target}` | | | |"]
-    return "\n".join(lines)
-
-
-def rewrite_page() -> None:
-    """Writes the page again, once `make bench` has run."""
-    file = RESULTS / "full.json"
-    if file.exists():
-        PAGE.write_text(_page(json.loads(file.read_text(encoding="utf-8"))), encoding="utf-8")
+def write_page() -> None:
+    """Writes the page of the last full run."""
+    report = json.loads((RESULTS / "full.json").read_text(encoding="utf-8"))
+    PAGE.write_text(_page(report), encoding="utf-8")
 
 
 def _page(report: dict[str, Any]) -> str:
@@ -96,7 +78,6 @@ def _page(report: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in report["versions"].items())
     return _TEXT.read_text(encoding="utf-8").format(
         table=table(report["rows"]),
-        events=_events(),
         parts=heads + "\n".join(lines),
         **_reasons(report),
         growth="{:,} rows of {:,} columns, k = {}, s = {}, {} non-zeros per row".format(*Sizes.growth),

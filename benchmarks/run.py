@@ -13,7 +13,7 @@ from cases import QUICK, Sizes, all_cases
 from growth import draw_growth, growth
 from parts import parts
 from processes import memory, starts
-from report import PAGE, RESULTS, rewrite_page, table
+from report import PAGE, RESULTS, table, write_page
 from timing import measured
 
 from armslength.threads import available_threads
@@ -81,7 +81,7 @@ def main() -> None:
     print(f"written: {target.relative_to(ROOT)}")
     if not quick:
         draw_growth(report["growth"], ROOT / "docs" / "benchmarks-growth.svg")
-        rewrite_page()
+        write_page()
         print(f"written: {PAGE.relative_to(ROOT)}, docs/benchmarks-growth.svg")
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from event_tables import write_events
-from report import RESULTS, rewrite_page
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "benchmarks-spark.md"
@@ -169,19 +168,8 @@ def main() -> None:
         }
     if quick:
         return
-    found["lines"] = [
-        {
-            "program": "armslength under Spark, 2 executors",
-            **each,
-            "megabytes": each["python"] + each["java"],
-        }
-        for each in found["growth"]
-    ]
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "spark.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     draw(found["growth"])
     PAGE.write_text(_page(found), encoding="utf-8")
-    rewrite_page()
 
 
 def _page(found: dict[str, Any]) -> str:
