@@ -10,7 +10,7 @@ help:
 	@echo "make demo    24 generated hospitals: plan, releases in separate processes, clusters, report.html"
 	@echo "make test    lint, types, layers, all tests"
 	@echo "make test-spark35   the Spark tests on PySpark 3.5 (needs Java 17)"
-	@echo "make audit   attacks, exactness, faults and fuzzing at full size; writes docs/audit.md (up to an hour; QUICK=1: a few minutes, no page)"
+	@echo "make audit   attacks, exactness, faults and fuzzing at full size; writes docs/audit.md (hours: the part law alone takes two and a half; QUICK=1: a few minutes, no page)"
 	@echo "make bench   speed ratios against named peers; writes docs/benchmarks.md (QUICK=1: two minutes, no page)"
 	@echo "make bench-tables   time and memory of event tables up to 10^8 rows (ten minutes)"
 	@echo "make bench-spark    events per second under Spark, by executors and by events up to 10^8 (fifteen minutes; needs Java)"
