@@ -153,8 +153,7 @@ class Protocol(Result):
         self.votes = contribution == VOTES
         self.contribution = VOTES if self.votes else _checked_count("contribution", contribution)
         if self.votes:
-            _check_votes(transform, noise, resolution, value_range)
-            _check_whole_votes(on_grid, changed_entries)
+            _check_votes(transform, noise, resolution, value_range, on_grid, changed_entries)
             noise, resolution = "laplace", float(Fraction(1, VOTE))
         elif self.contribution is not None:
             if noise == "gaussian":
@@ -474,7 +473,14 @@ def _checked_count(name: str, value: Any) -> int | None:
     return None if value is None else integer(name, value, at_least=1, at_most=_LARGEST)
 
 
-def _check_votes(transform: Transform, noise: str, resolution: Any, value_range: Any) -> None:
+def _check_votes(
+    transform: Transform,
+    noise: str,
+    resolution: Any,
+    value_range: Any,
+    on_grid: bool | None,
+    changed_entries: int | None,
+) -> None:
     """Refuses settings that votes fix themselves."""
     if transform.column_entries is None:
         raise ParameterError(
@@ -487,10 +493,6 @@ def _check_votes(transform: Transform, noise: str, resolution: Any, value_range:
         raise ParameterError("votes have no value_range: a vote bounds them", "value_range")
     if resolution not in (1, "1", float(Fraction(1, VOTE))):  # the command line has text
         raise ParameterError("leave out resolution: votes have their own", "resolution")
-
-
-def _check_whole_votes(on_grid: bool | None, changed_entries: int | None) -> None:
-    """Refuses settings of data off the grid, which votes never are."""
     if on_grid is False or changed_entries is not None:
         raise ParameterError(
             "leave out on_grid and changed_entries: votes are whole grid units", "on_grid", "changed_entries"
