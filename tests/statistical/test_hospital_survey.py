@@ -2,7 +2,7 @@
 
 `python -m audit law_nhds` asks this over many public seeds, with equal parties and an odd one. Here the public seed is fixed, and the noise
 is new in every run. 40 to 200 releases of this seed gave: 238 ± 10 of 855 differences found about populations and 254 ± 11 about the people
-counted, 3 ± 7 percent of pairs with a miss, and the odd party called in all of 200. So a mean of twelve releases is below its bar less often
+counted, 3 ± 7 percent of pairs with a miss, and the odd party called in all of 200. So a mean of 24 releases is below its bar less often
 than once in 100,000 runs, while a tenth fewer differences would be noticed in nearly all. 95 percent for each difference alone would miss in
 54 ± 17 percent of the pairs.
 """
@@ -40,10 +40,11 @@ def released():
 
 @pytest.mark.parametrize(("beyond_chance", "least"), [(True, 225), (False, 240)])
 def test_differences_are_found_and_seldom_missed(released, beyond_chance, least):
-    found = [reasons(rows, survey().prevalence, beyond_chance=beyond_chance) for rows in released[:12]]
+    found = [reasons(rows, survey().prevalence, beyond_chance=beyond_chance) for rows in released[:24]]
     assert np.mean([each.missed for each in found]) < 0.12
     assert np.mean([each.found for each in found]) > least
-    assert sum(each.wrong for each in found) <= 10  # 0.08 of each is usual
+    # wrong signs come together, when a party's noise is large: in 8 % of the releases, in 75 % at 95 percent for each difference alone
+    assert sum(each.wrong > 0 for each in found) <= 10
 
 
 def test_intervals_of_single_differences_miss_more_often(released):
