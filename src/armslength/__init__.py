@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any
 from armslength.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from armslength.answers.alike import Alike as Alike
-    from armslength.answers.alike import alike as alike
     from armslength.answers.cluster import Clusters as Clusters
     from armslength.answers.cluster import cluster as cluster
+    from armslength.answers.compare import Comparison as Comparison
     from armslength.answers.compare import compare as compare
     from armslength.answers.drift import Drift as Drift
     from armslength.answers.drift import drift as drift
     from armslength.answers.explain import Explanation as Explanation
     from armslength.answers.explain import explain as explain
     from armslength.answers.items import ItemDifferences as ItemDifferences
-    from armslength.answers.items import explain_items as explain_items
     from armslength.answers.nearest import Nearest as Nearest
     from armslength.answers.nearest import nearest as nearest
     from armslength.answers.outliers import Outliers as Outliers
@@ -28,23 +26,17 @@ if TYPE_CHECKING:
     from armslength.answers.plane import plane as plane
     from armslength.errors import ArmslengthError as ArmslengthError
     from armslength.errors import BudgetError as BudgetError
-    from armslength.errors import CorruptFileError as CorruptFileError
     from armslength.errors import FormatError as FormatError
     from armslength.errors import IncompatibleSketchesError as IncompatibleSketchesError
     from armslength.errors import InputError as InputError
     from armslength.errors import NotResolvableError as NotResolvableError
-    from armslength.errors import OutOfMemoryError as OutOfMemoryError
     from armslength.errors import ParameterError as ParameterError
-    from armslength.errors import UnsupportedVersionError as UnsupportedVersionError
-    from armslength.estimates.distances import cosines as cosines
-    from armslength.estimates.distances import distances as distances
     from armslength.estimates.distances import inner_products as inner_products
     from armslength.estimates.distances import squared_distances as squared_distances
     from armslength.estimates.distances import squared_norms as squared_norms
-    from armslength.estimates.distances import valid_squared_distances as valid_squared_distances
     from armslength.estimates.estimate import Estimate as Estimate
-    from armslength.estimates.shapes import shape_cosines as shape_cosines
-    from armslength.estimates.shapes import shape_distances as shape_distances
+    from armslength.estimates.questions import distances as distances
+    from armslength.estimates.questions import similarities as similarities
     from armslength.estimates.totals import totals as totals
     from armslength.ingest.sources import Source as Source
     from armslength.ledger.ledger import NO_LEDGER as NO_LEDGER
@@ -71,19 +63,18 @@ if TYPE_CHECKING:
 _HOME = {
     name: f"armslength.{module}"
     for module, names in {
-        "answers.alike": "Alike alike",
         "answers.cluster": "Clusters cluster",
-        "answers.compare": "compare",
+        "answers.compare": "Comparison compare",
         "answers.drift": "Drift drift",
         "answers.explain": "Explanation explain",
-        "answers.items": "ItemDifferences explain_items",
+        "answers.items": "ItemDifferences",
         "answers.nearest": "Nearest nearest",
         "answers.outliers": "Outliers outliers",
         "answers.plane": "Plane plane",
-        "errors": "ArmslengthError BudgetError CorruptFileError FormatError IncompatibleSketchesError InputError NotResolvableError OutOfMemoryError ParameterError UnsupportedVersionError",
-        "estimates.distances": "cosines distances inner_products squared_distances squared_norms valid_squared_distances",
+        "errors": "ArmslengthError BudgetError FormatError IncompatibleSketchesError InputError NotResolvableError ParameterError",
+        "estimates.distances": "inner_products squared_distances squared_norms",
         "estimates.estimate": "Estimate",
-        "estimates.shapes": "shape_cosines shape_distances",
+        "estimates.questions": "distances similarities",
         "estimates.totals": "totals",
         "ingest.sources": "Source",
         "ledger.ledger": "Ledger NO_LEDGER",

@@ -129,6 +129,11 @@ def table_lines(rows: Sequence[Mapping[str, str]], text_columns: Collection[str]
     return [heading(columns), *(line(columns, list(row.values())) for row in rows)]
 
 
+def percent(level: float) -> str:
+    """A confidence level: "95 %"."""
+    return f"{100 * level:.6g} %"
+
+
 def three_digits(number: float) -> str:
     """The number to three digits: 0.153 or 14,100."""
     return f"{float(f'{number:.3g}'):,g}"
@@ -138,9 +143,19 @@ def similarity_text(value: float, lower: float, upper: float) -> str:
     """A similarity with its interval, with as many digits as the interval supports: "0.91 (0.88 to 0.94)"."""
     if math.isnan(value) or (lower <= 0 and upper >= 1):
         return f"unknown ({max(lower, 0.0):.2f} to {upper:.2f})"
-    width = max(upper - lower, 1e-4)
-    digits = min(max(math.ceil(-math.log10(width)), 2), 4)
-    return f"{value:.{digits}f} ({lower:.{digits}f} to {upper:.{digits}f})"
+    digits = min(max(math.ceil(-math.log10(max(upper - lower, 1e-4))), 2), 4)
+    first, last = (f"{end:.{digits}f}" if 0 < end < 1 else f"{end:g}" for end in (lower, upper))
+    return f"{value:.{digits}f} ({first} to {last})"
+
+
+def distance_text(value: float, lower: float, upper: float) -> str:
+    """A distance with its interval, with as many digits as the interval supports: "153 (120 to 190)"."""
+    if not math.isfinite(upper) or upper <= lower:
+        return f"{three_digits(value)} ({three_digits(lower)} to {'no limit' if math.isinf(upper) else three_digits(upper)})"
+    digits = 1 - math.floor(math.log10(upper - lower))
+    return "{} ({} to {})".format(
+        *(f"{round(end, digits):,.{max(digits, 0)}f}" for end in (value, lower, upper))
+    )
 
 
 def shortened(label: str, width: int) -> str:

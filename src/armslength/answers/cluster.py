@@ -1,11 +1,11 @@
-"""Which parties belong together: groups in which no two parties are found to differ.
+"""Which parties belong together: groups in which no two parties differ.
 
-Parties are merged by average linkage, but never two clusters that have a party each which surely differ. What cannot be merged any
-more are the groups. So a group says what the intervals of its pairs say, at the level of all pairs together.
+Parties are merged by average linkage, but never two clusters that have a party each whose verdict is "differ". What cannot be merged any
+more are the groups. So a group says what the verdicts of its pairs say, at the level of all pairs together.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,32 +13,44 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength import plots
-from armslength.answers.pairs import Answer, checked_sketches, pair_estimator, with_shapes
+from armslength.answers.pairs import (
+    Answer,
+    alike_limit,
+    answer_note,
+    checked_sketches,
+    verdicts,
+    without_small,
+)
 from armslength.checks import integer, number
 from armslength.errors import ParameterError, plural
+from armslength.estimates.distances import clear_note
 from armslength.estimates.estimate import Estimate
+from armslength.estimates.intervals import METHODS, Level
 from armslength.estimates.pair_noise import Floats
+from armslength.estimates.questions import COUNTS, question, similarities_about, squared_distances_about
+from armslength.estimates.shapes import Likeness
 from armslength.results import sentences
 from armslength.sketches.sketches import Sketches
 
 MOST_ROWS = 5_000  # a few matrices of all pairs: a gigabyte
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _MOST_ORDERED = 2_000  # leaves beyond which their best order takes much longer than the tree
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Clusters(Answer):
-    """Groups of parties, no two of which are found to differ, and a tree of merges at average estimated distances.
+    """Groups of parties, no two of which differ, and a tree of merges at average estimated distances.
 
-    Parties of two groups may be alike, too: a group only says that its parties are not found to differ from each other. A group stands
-    apart if each of its parties is found to differ from each party outside. All pairs that are found to differ do so, together, with
-    probability at least `level`. The tree describes the estimates.
+    Two parties of a group are alike, or inconclusive. Parties of two groups can be alike, too. A group stands apart if each of its
+    parties differs from each party outside. With probability at least `level` all pairs that are said to differ do. The tree describes the
+    estimates.
 
     Attributes:
         labels: The leaves' names.
         linkage: (n−1) x 4, as SciPy has it: the two clusters, the height, how many leaves. Merges within groups come first.
         merges: How many of the merges are within groups.
         order: The leaves from left to right, neighbors as close as the tree allows.
-        differ: n x n: the pairs that are found to differ.
+        differ: n x n: the pairs whose verdict is "differ".
     """
 
     labels: tuple[str, ...]
@@ -78,7 +90,7 @@ class Clusters(Answer):
         return sorted(groups.values(), key=len, reverse=True)
 
     def is_apart(self, members: Sequence[int]) -> bool:
-        """Whether each of these parties is found to differ from each other party."""
+        """Whether each of these parties differs from each other party."""
         rows = np.array(members)
         outside = np.setdiff1d(np.arange(len(self.labels)), rows)
         return bool(self.differ[np.ix_(rows, outside)].all())
@@ -98,20 +110,20 @@ class Clusters(Answer):
         return plots.tree(self.linkage, self.within_group, self.order, self.labels, label, ax)
 
     def _title(self) -> str:
-        count = len(self.groups())
-        parties = plural(len(self.labels), "party", "parties")
-        level = f"{100 * self.level:.6g}% confidence, all pairs together"
+        groups, leaves = self.groups(), len(self.labels)
+        pairs = leaves * (leaves - 1) // 2
+        first = self._question(f"all {plural(pairs, 'pair')} together" if pairs > 1 else "one pair")
         if not self.differ.any():
-            return f"{parties}: no two are found to differ ({level})"
-        if not count:
-            return f"{parties}: all differ from each other ({level})"
-        alone = len(self.group_rows()) - count
+            return f"{first}\nNo two of the {plural(leaves, 'party', 'parties')} were found to differ."
+        if not groups:
+            return f"{first}\nAll {plural(leaves, 'party', 'parties')} differ from each other."
+        alone = len(self.group_rows()) - len(groups)
         others = f", and {plural(alone, 'party', 'parties')} in no group" if alone else ""
-        return f"{parties}: {plural(count, 'group')} in which no two are found to differ{others} ({level})"
+        return f"{first}\n{plural(len(groups), 'group')} in which no two parties differ{others}."
 
     def __str__(self) -> str:
-        lines = [self._title()]
-        alone = []
+        lines = [self._title(), ""]
+        letters, alone = iter(_LETTERS), []
         for rows in self.group_rows():
             names = ", ".join(self.labels[row] for row in rows)
             if len(rows) == 1:
@@ -120,26 +132,38 @@ class Clusters(Answer):
             apart = (
                 "; each differs from every party outside" if self.is_apart(rows) and self.differ.any() else ""
             )
-            lines.append(f"  {names}{apart}")
-        if alone and lines[1:]:
-            lines.append(f"In no group: {', '.join(self.labels[row] for row in alone)}")
-        return sentences(lines, self.note)
+            lines.append(f"  {next(letters, ' ')}  {names}{apart}")
+        if alone and self.differ.any():
+            apart = (
+                "; each differs from every other party"
+                if self.is_apart(alone) and self.are_apart(alone)
+                else ""
+            )
+            lines.append(f"  –  {', '.join(self.labels[row] for row in alone)}{apart}")
+        return sentences([*lines, ""], self.note)
+
+    def are_apart(self, members: Sequence[int]) -> bool:
+        """Whether each two of these parties differ."""
+        rows = np.array(members)
+        return bool((self.differ[np.ix_(rows, rows)] | np.eye(len(rows), dtype=np.bool_)).all())
 
 
 def cluster(
     sketches: Sketches,
     *,
+    about: str | None = None,
     level: float = 0.95,
-    by: str = "size",
-    beyond_chance: bool = False,
+    alike: float | None = None,
+    keep: bool = False,
 ) -> Clusters:
-    """Groups of parties, no two of which are found to differ.
+    """Groups of parties, no two of which differ.
 
     Args:
         sketches: One row for each party, at most 5,000.
+        about: "populations", "people" or "counts"; None takes the first of them that the releases allow.
         level: The probability with which all pairs that are said to differ do so.
-        by: "size" for rows as they are, "shape" for rows divided by their totals.
-        beyond_chance: Whether to ask about the populations, as for `shape_distances`; by shape.
+        alike: As for `compare`: two parties that are alike can be in one group even where a difference was found.
+        keep: Whether to keep parties that have too few people to say anything.
     """
     checked_sketches("sketches", sketches, 2)
     number("level", level, above=0.0, at_most=1.0)
@@ -149,18 +173,26 @@ def cluster(
             "for more, use scikit-learn on their values",
             "sketches",
         )
-    estimator = pair_estimator(by, beyond_chance=beyond_chance)
-    rows, left_out = with_shapes(sketches, by, 2, beyond_chance=beyond_chance)
-    estimate = estimator(rows, None)
-    estimate = replace(estimate, note="; ".join(filter(None, (estimate.note, left_out))))
-    lower, _ = estimate.interval(level, simultaneous=True)
-    return cluster_estimate(estimate, lower > 0, level=level, by=by, beyond_chance=beyond_chance)
+    about = question(about, sketches)
+    limit = alike_limit(alike, about)
+    rows, left_out = without_small(sketches, about, 2, keep=keep)
+    estimate = squared_distances_about(rows, None, about)
+    together = Level.of(level, METHODS[0], estimate.pairs)
+    lower, upper = (np.sqrt(end) for end in estimate.rule.interval(together))
+    differ = lower > 0
+    if about == COUNTS:
+        differ = verdicts(lower, upper, None, limit) == "differ"
+    elif limit is not None:
+        similar = similarities_about(rows, None, about).rule
+        differ &= ~similar.is_at_least(limit, together) if isinstance(similar, Likeness) else True
+    note = answer_note(about, clear_note(rows), left_out)
+    return cluster_estimate(estimate, differ, about=about, level=float(level), note=note)
 
 
 def cluster_estimate(
-    estimate: Estimate, differ: NDArray[np.bool_], *, level: float, by: str, beyond_chance: bool = False
+    estimate: Estimate, differ: NDArray[np.bool_], *, about: str, level: float, note: str
 ) -> Clusters:
-    """The groups of rows whose squared distances of all pairs are estimated, and of which these pairs are found to differ."""
+    """The groups of rows whose squared distances of all pairs are estimated, and of which these pairs differ."""
     from scipy.cluster import hierarchy  # noqa: PLC0415  # nothing else needs it
 
     leaves = len(differ)
@@ -183,10 +215,9 @@ def cluster_estimate(
         merges=leaves - int(groups.max()),
         order=order,
         differ=differ,
+        about=about,
         level=level,
-        by=by,
-        beyond_chance=beyond_chance,
-        note=estimate.note,
+        note=note,
     )
 
 

@@ -1,234 +1,391 @@
-"""All pairs with their intervals, or some of them, as an Arrow reader."""
+"""All pairs of parties, or some of them: verdict, similarity and distance, with intervals."""
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from armslength import plots
 from armslength.answers.pairs import (
-    PairEstimator,
+    DIFFER,
+    INCONCLUSIVE,
+    SAME,
+    VERDICTS,
+    Answer,
     Tile,
+    alike_limit,
     answer_note,
     checked_sketches,
     each_pair_once,
-    pair_estimator,
+    squared_distance_estimator,
+    verdicts,
 )
-from armslength.checks import integer, number, one_of
-from armslength.errors import ParameterError
-from armslength.estimates.distances import APPROXIMATE, CLEAR_NOTE, cosines, inner_products
-from armslength.estimates.intervals import Level
-from armslength.estimates.pair_noise import Floats
-from armslength.estimates.shapes import shape_cosines
+from armslength.checks import integer, one_of
+from armslength.errors import ParameterError, plural
+from armslength.estimates.distances import clear_note
+from armslength.estimates.estimate import Estimate
+from armslength.estimates.intervals import METHODS, Level
+from armslength.estimates.questions import COUNTS, question, similarities_about
 from armslength.progress import Advance, progress
+from armslength.results import Column, distance_text, heading, line, sentences, similarity_text
 from armslength.sketches.sketches import Sketches, check_same_space
 
 _ROWS_IN_A_BATCH = 2**16  # so that a progress bar moves while they are written
-Limits = Callable[..., slice | NDArray[np.bool_]]
-_PRODUCTS: dict[str, PairEstimator] = {"inner-product": inner_products, "cosine": cosines}
-QUANTITIES = ("distance", "squared-distance", *_PRODUCTS)
-SCHEMA = pa.schema(
-    {
-        "left": pa.string(),
-        "right": pa.string(),
-        **dict.fromkeys(("value", "lower", "upper"), pa.float64()),
-        **dict.fromkeys(("resolved", "in_clear"), pa.bool_()),
-    }
-)
-# Pairs with their places; with squares where the quantity is a distance.
-_PAIRS = pa.schema(
-    [("row", pa.int64()), ("column", pa.int64()), *(field for field in SCHEMA if field.name != "resolved")]
-)
+_MOST_KEPT = 2**20  # pairs of which a table is made for a summary
+_MOST_LINES = 60  # of the text
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Comparison(Answer):
+    """Pairs of parties, each with a verdict, how similar they are, and how far apart, with intervals.
+
+    The verdict is "differ" if a difference was found; "alike" if the similarity is surely at least `alike`, even where a difference was
+    found, too; otherwise "inconclusive". With probability at least `level` all verdicts are true: for a given truth only one of the first
+    two can be wrong. Iterating gives Arrow batches in memory that does not grow with the pairs, and so does reading it from another
+    library that takes Arrow streams; `to_arrow` and `to_pandas` give one table.
+
+    Attributes:
+        left: The labels of the left side.
+        right: The labels of the right side; None for the pairs within the left side.
+        alike: The similarity (for counts: the distance) from which on parties are alike; None: no verdict is "alike".
+        scope: What the level is for: "together", "each" or "fdr".
+        is_ranked: Whether the pairs are in the order of their distances.
+        schema: The columns.
+        make_batches: What computes the batches.
+    """
+
+    left: tuple[str, ...]
+    right: tuple[str, ...] | None
+    alike: float | None
+    scope: str
+    is_ranked: bool
+    schema: pa.Schema
+    make_batches: Callable[[], Iterator[pa.RecordBatch]]
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs were compared, also those that are not listed."""
+        count = len(self.left)
+        return count * (count - 1) // 2 if self.right is None else count * len(self.right)
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self.make_batches()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The batches for any library that takes Arrow streams."""
+        return pa.RecordBatchReader.from_batches(self.schema, iter(self)).__arrow_c_stream__(requested_schema)
+
+    def to_arrow(self) -> pa.Table:
+        """One line for each pair: left, right, verdict, similarity, lower, upper, distance, distance_lower, distance_upper, in_clear.
+
+        About counts there is no similarity: left, right, verdict, distance, lower, upper, in_clear.
+        """
+        return self._all if self.pairs <= _MOST_KEPT else pa.Table.from_batches(self, self.schema)
+
+    @cached_property
+    def _all(self) -> pa.Table:
+        return pa.Table.from_batches(self, self.schema)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Matplotlib axes with a heat map of the distances of all pairs; hatched are those that are inconclusive."""
+        columns = self.left if self.right is None else self.right
+        value, known = (np.full((len(self.left), len(columns)), fill) for fill in (np.nan, False))
+        table = self.to_arrow()
+        at = [
+            np.array([{label: number for number, label in enumerate(labels)}[name] for name in names])
+            for labels, names in zip(
+                (self.left, columns), (table["left"].to_pylist(), table["right"].to_pylist()), strict=True
+            )
+        ]
+        distance = table["distance"].to_numpy()
+        is_known = np.array(table["verdict"].to_pylist()) != INCONCLUSIVE
+        for i, j in ((at[0], at[1]), (at[1], at[0]))[: 1 + (self.right is None)]:
+            value[i, j], known[i, j] = distance, is_known
+        if self.right is None:
+            np.fill_diagonal(value, 0.0)
+        label = f"distance{self._unit}"
+        return plots.heat_map(
+            value, known.astype(np.bool_), (self.left, columns), label, ax, within=self.right is None
+        )
+
+    def counts(self) -> dict[str, int]:
+        """How many of the listed pairs have each verdict."""
+        words = self.to_arrow()["verdict"].value_counts().to_pylist()
+        found = {each["values"]: each["counts"] for each in words}
+        return {verdict: found.get(verdict, 0) for verdict in VERDICTS}
+
+    def _title(self) -> str:
+        together = {
+            "together": f"all {plural(self.pairs, 'pair')} together" if self.pairs > 1 else "one pair",
+            "each": "each pair by itself",
+            "fdr": "of the pairs said to differ, on average (false discovery rate)",
+        }[self.scope]
+        first = self._question(together)
+        return f"{first}\n{self.summary()}" if self.pairs <= _MOST_KEPT else first
+
+    def summary(self) -> str:
+        """How many pairs differ, are alike or are inconclusive; and who is in all that are inconclusive."""
+        counts = self.counts()
+        total = sum(counts.values())
+        if total < self.pairs:
+            return f"{total:,} of {plural(self.pairs, 'pair')} are listed."
+        words = {1: "differs"}.get(counts[DIFFER], "differ")
+        parts = [f"{counts[DIFFER]:,} of {plural(total, 'pair')} {words}"]
+        if counts[SAME]:
+            limit = (
+                ""
+                if self.alike is None
+                else (
+                    f" (similarity at least {self.alike:g})"
+                    if self.about != COUNTS
+                    else f" (distance at most {self.alike:g})"
+                )
+            )
+            parts.append(f"{counts[SAME]:,} {'is' if counts[SAME] == 1 else 'are'} alike{limit}")
+        if counts[INCONCLUSIVE]:
+            parts.append(
+                f"{counts[INCONCLUSIVE]:,} {'is' if counts[INCONCLUSIVE] == 1 else 'are'} inconclusive{self._in_all()}"
+            )
+        return f"{', '.join(parts)}."
+
+    def _in_all(self) -> str:
+        """Who is in all pairs that are inconclusive, if these are many."""
+        table = self.to_arrow()
+        chosen = np.array(table["verdict"].to_pylist()) == INCONCLUSIVE
+        pairs = [
+            set(pair) for pair in zip(table["left"].to_pylist(), table["right"].to_pylist(), strict=True)
+        ]
+        pairs = [pair for pair, is_chosen in zip(pairs, chosen, strict=True) if is_chosen]
+        common = set.intersection(*pairs) if len(pairs) > 1 else set()
+        return f"; all of them with {common.pop()}" if len(common) == 1 and self.right is None else ""
+
+    def __str__(self) -> str:
+        if self.pairs > _MOST_KEPT:
+            return repr(self)
+        table = self.to_arrow()
+        rows = table.to_pylist()
+        if not self.is_ranked:
+            order = {verdict: number for number, verdict in enumerate((DIFFER, INCONCLUSIVE, SAME))}
+            rows.sort(key=lambda row: (order[row["verdict"]], row.get("similarity", -row["distance"])))
+        columns = [
+            *(
+                Column.of_labels(name, (row[name] for row in rows[:_MOST_LINES]))
+                for name in ("left", "right")
+            ),
+            Column("verdict", len(INCONCLUSIVE)),
+            Column(schema_number(self.about), 30),
+        ]
+        lines = [self._title(), "", heading(columns)]
+        lines += [
+            line(columns, [row["left"], row["right"], row["verdict"], number_words(row)])
+            for row in rows[:_MOST_LINES]
+        ]
+        if len(rows) > _MOST_LINES:
+            lines.append(f"… and {plural(len(rows) - _MOST_LINES, 'more pair')}")
+        return sentences([*lines, ""], self.note)
+
+
+def schema_number(about: str) -> str:
+    """The number that people read: the similarity, or for counts the distance."""
+    return "distance" if about == COUNTS else "similarity"
+
+
+def number_words(row: dict[str, Any]) -> str:
+    """The number of a pair with its interval."""
+    if "similarity" in row:
+        value = float("nan") if row["similarity"] is None else row["similarity"]
+        words = similarity_text(value, row["lower"], row["upper"])
+        return f"{words}, not identical" if row["verdict"] == SAME and row["distance_lower"] > 0 else words
+    return distance_text(row["distance"], row["lower"], row["upper"])
 
 
 def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one thing
     a: Sketches,
     b: Sketches | None = None,
     *,
-    quantity: str = "distance",
-    by: str = "size",
-    beyond_chance: bool = False,
+    about: str | None = None,
     level: float = 0.95,
-    method: str = "asymptotic",
-    simultaneous: bool = False,
+    each: bool = False,
     fdr: bool = False,
+    alike: float | None = None,
+    verdict: str | None = None,
     top: int | None = None,
     farthest: bool = False,
-    below: float | None = None,
-    above: float | None = None,
-    possibly: bool = False,
     show_progress: bool = False,
-) -> pa.RecordBatchReader:
-    """An Arrow reader of pairs: left, right, value, lower, upper, resolved, in_clear.
-
-    Every row of a against every row of b, or each pair within a once. A loop over the reader computes one batch after
-    the other, in memory that does not grow with the pairs; `read_all()` gives one table, `read_pandas()` one data
-    frame. The metadata of its schema has the quantity, the level and the note.
-
-    The numbers are those of `al.distances` on all rows at once. Up to 1,024 rows within a come in its order.
+) -> Comparison:
+    """Every row of a against every row of b, or each pair within a once: verdict, similarity and distance, with intervals.
 
     Args:
         a: Rows on the left.
         b: Rows on the right; None for the pairs within a.
-        quantity: "distance", "squared-distance", "inner-product" or "cosine".
-        by: "size" for rows as they are, "shape" for rows divided by their totals (distances and cosines).
-        beyond_chance: Whether to ask about the populations behind the rows, as for `shape_distances`; by shape.
-        level: The confidence of the intervals.
-        method: "asymptotic" or "guaranteed", as for `Estimate.interval`.
-        simultaneous: Whether all intervals hold together at the level: those of *all* pairs, chosen or not.
-        fdr: Whether the level is about false discoveries instead: of the pairs that are resolved, and of their intervals, a share of
-            at most 1 − level is wrong on average (Benjamini, Hochberg and Yekutieli). It assumes that errors of pairs are not
-            negatively related, as those of pairs that share a row are not.
-        top: Only this many pairs, those of the smallest values, smallest first.
-        farthest: With `top`: those of the largest values, largest first.
-        below: Only pairs that surely lie at or below this: their upper end does.
-        above: Only pairs that surely lie above this: their lower end does.
-        possibly: With `below` or `above`: also pairs of which it is not sure that they do not.
+        about: "populations" (do they differ, beyond chance?), "people" (do the people who were counted differ?) or "counts" (how far apart
+            are the raw vectors?). None takes the first of them that the releases allow.
+        level: The confidence of all verdicts together, and of all intervals of each kind.
+        each: Whether the level is for each pair by itself.
+        fdr: Whether the level is about false discoveries instead: of the pairs that are said to differ a share of at most 1 − level
+            is wrong on average (Benjamini, Hochberg and Yekutieli). It assumes that errors of pairs are not negatively related, as those
+            of pairs that share a row are not.
+        alike: The similarity from which on two parties are alike (0.95); about counts the distance up to which they are (no default).
+        verdict: Only pairs with this verdict.
+        top: Only this many pairs, those of the smallest distances, nearest first.
+        farthest: With `top`: those of the largest distances, farthest first.
         show_progress: Whether to show a bar on a terminal.
     """
     checked_sketches("a", a, 2 if b is None else 1)
     right = a if b is None else checked_sketches("b", b, 1)
-    protocols = (*a.protocols, *right.protocols)
-    check_same_space(protocols)
-    one_of("quantity", quantity, QUANTITIES)
-    # For distances that of their squares, which are not tied at 0.
-    estimator = _estimator(quantity, by, beyond_chance=beyond_chance)
-    is_root = quantity == "distance"
-    pairs = len(a) * (len(a) - 1) // 2 if b is None else len(a) * len(right)
-    pair_level = Level.of(level, method, pairs if simultaneous or fdr else 1)  # checked before any work
-    if fdr and (simultaneous or quantity in _PRODUCTS):
-        message = "fdr=True is for distances, and cannot be combined with simultaneous=True"
-        raise ParameterError(message, "fdr", "simultaneous")
-    for name, limit in (("below", below), ("above", above)):
-        if limit is not None:
-            number(name, limit, above=-1e300, at_most=1e300)
-    if possibly and below is None and above is None:
-        raise ParameterError("possibly=True needs below or above", "possibly", "below", "above")
-    limits = partial(_are_within, below=below, above=above, possibly=possibly, is_root=is_root)
+    check_same_space((*a.protocols, *right.protocols))
+    about = question(about, *((a,) if b is None else (a, b)))
+    limit = alike_limit(alike, about)
+    count = len(a) * (len(a) - 1) // 2 if b is None else len(a) * len(right)
+    if fdr and each:
+        raise ParameterError("fdr=True cannot be combined with each=True", "fdr", "each")
+    together = Level.of(level, METHODS[0], 1 if each else count)  # checked before any work
+    if verdict is not None:
+        one_of("verdict", verdict, VERDICTS)
     if top is not None:
         integer("top", top, at_least=1, at_most=10**7)
     elif farthest:
         raise ParameterError("farthest=True needs top, a number of pairs", "farthest", "top")
-    clear = CLEAR_NOTE if any(any(side.in_clear) for side in (a, right)) else ""
-    special = APPROXIMATE if quantity in _PRODUCTS else ""
-    note = answer_note(by, special, clear, beyond_chance=beyond_chance)
-    metadata = {"quantity": quantity, "by": by, "level": repr(level), "method": method, "note": note}
-    metadata["beyond_chance"] = str(beyond_chance).lower()
-    metadata |= {"simultaneous": str(bool(simultaneous)).lower(), "fdr": str(bool(fdr)).lower()}
-    schema = SCHEMA.with_metadata(metadata)
+    note = answer_note(about, clear_note(a, right))
+    scope = "fdr" if fdr else "each" if each else "together"
+    metadata = {"about": about, "level": repr(float(level)), "scope": scope, "note": note}
+    schema = _schema(about).with_metadata(metadata)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        with progress("compare", pairs, "pairs", show=show_progress) as advance:
-            all_tiles = partial(each_pair_once, a, b, estimator)
-            used_level = _discovery_level(all_tiles, pair_level, pairs) if fdr else pair_level
-            answer = partial(_answer, schema=schema, is_root=is_root)
+        distance_level = _discovery_level(a, b, about, together, count) if fdr else together
+        pairs = partial(_pairs, about=about, levels=(distance_level, together), limit=limit, verdict=verdict)
+        with progress("compare", count, "pairs", show=show_progress) as advance:
             if top is not None:
-                tiles = _count(all_tiles(), advance)
-                yield from answer(_first(tiles, used_level, limits, top, farthest=farthest))
+                yield from _batches(_first(a, b, pairs, top, advance, farthest=farthest), schema)
                 return
-            for tile in all_tiles():
-                table = _tile_pairs(tile, tile.estimate.lines(), used_level, limits)
-                yield from _advancing(answer(table), _pair_count(tile), advance)
+            for tile in each_pair_once(a, b):
+                estimate = tile.estimate(squared_distance_estimator(about))
+                parts = _batches(pairs(tile, estimate, estimate.lines()), schema)
+                done = np.arange(len(parts) + 1) * _pair_count(estimate) // len(parts)
+                for part, step in zip(parts, np.diff(done).tolist(), strict=True):
+                    yield part
+                    advance(step)
 
-    return pa.RecordBatchReader.from_batches(schema, batches())
+    return Comparison(
+        left=a.labels,
+        right=None if b is None else b.labels,
+        alike=limit,
+        scope=scope,
+        is_ranked=top is not None,
+        schema=schema,
+        make_batches=batches,
+        about=about,
+        level=float(level),
+        note=note,
+    )
 
 
-def _estimator(quantity: str, by: str, *, beyond_chance: bool) -> PairEstimator:
-    """What estimates the quantity; for distances their squares."""
-    by_distance = pair_estimator(by, beyond_chance=beyond_chance)
-    if quantity not in _PRODUCTS:
-        return by_distance
-    if by == "size":
-        return _PRODUCTS[quantity]
-    if quantity != "cosine":
-        raise ParameterError(
-            f"quantity must be a distance or a cosine to compare by shape, got {quantity}", "quantity"
-        )
-    return partial(shape_cosines, beyond_chance=beyond_chance)
+def _schema(about: str) -> pa.Schema:
+    """The columns for this question."""
+    numbers = ["distance", "lower", "upper"]
+    if about != COUNTS:
+        numbers = ["similarity", "lower", "upper", "distance", "distance_lower", "distance_upper"]
+    fields = {
+        **dict.fromkeys(("left", "right", "verdict"), pa.string()),
+        **dict.fromkeys(numbers, pa.float64()),
+    }
+    return pa.schema(fields | {"in_clear": pa.bool_()})
 
 
-def _discovery_level(tiles: Callable[[], Iterator[Tile]], pair_level: Level, pairs: int) -> Level:
-    """The level at which R pairs are resolved, for the largest R that may be at it: R times the level for all pairs together.
+def _discovery_level(a: Sketches, b: Sketches | None, about: str, together: Level, count: int) -> Level:
+    """The level at which R pairs are found to differ, for the largest R that may be at it: R times the level for all pairs together.
 
     Benjamini and Hochberg's procedure, from above. Intervals at this level are those of Benjamini and Yekutieli.
     """
-    resolved = pairs
+    found, estimator = count, squared_distance_estimator(about)
     while True:
-        level = Level(pair_level.tail * max(1, resolved), pair_level.method)
-        lower_ends = (tile.estimate.rule.interval(level)[0][tile.estimate.lines()] for tile in tiles())
-        count = sum(int(np.count_nonzero(lower > 0)) for lower in lower_ends)
-        if count >= resolved or resolved == 0:
+        level = Level(together.tail * max(1, found), together.method)
+        estimates = (tile.estimate(estimator) for tile in each_pair_once(a, b))
+        lower_ends = (estimate.rule.interval(level)[0][estimate.lines()] for estimate in estimates)
+        still = sum(int(np.count_nonzero(lower > 0)) for lower in lower_ends)
+        if still >= found or found == 0:
             return level
-        resolved = count
+        found = still
 
 
-def _are_within(
-    lower: Floats, upper: Floats, *, below: float | None, above: float | None, possibly: bool, is_root: bool
-) -> slice | NDArray[np.bool_]:
-    """Which pairs to give out: those within the limits, which may be for square roots of these ends."""
-    if below is None and above is None:
-        return slice(None)
-    if is_root:
-        lower, upper = np.sqrt(lower), np.sqrt(upper)
-    low, high = (upper, lower) if possibly else (lower, upper)
-    is_below = np.less_equal(high, np.inf if below is None else below)
-    return is_below & np.greater(low, -np.inf if above is None else above)
+def _pair_count(estimate: Estimate) -> int:
+    rows, columns = map(int, estimate.value.shape)
+    return rows * (rows - 1) // 2 if estimate.within else rows * columns
 
 
-def _count(tiles: Iterator[Tile], advance: Advance) -> Iterator[Tile]:
-    """The tiles; after each, the progress bar advances by its pairs."""
-    for tile in tiles:
-        yield tile
-        advance(_pair_count(tile))
+def _pairs(
+    tile: Tile,
+    squares: Estimate,
+    index: tuple[NDArray[np.int64], ...],
+    *,
+    about: str,
+    levels: tuple[Level, Level],
+    limit: float | None,
+    verdict: str | None,
+) -> pa.Table:
+    """The pairs of a tile at this index, with their places, if they have this verdict.
+
+    Args:
+        tile: The pairs.
+        squares: Their squared distances.
+        index: Rows and columns within the tile.
+        about: The question.
+        levels: Of distances and of similarities.
+        limit: From which similarity on, or up to which distance, parties are alike.
+        verdict: Which pairs to keep; None for all.
+    """
+    numbers = [matrix[index] for matrix in (squares.value, *squares.rule.interval(levels[0]))]
+    distance, lower, upper = (np.sqrt(np.maximum(number, 0.0)) for number in numbers)
+    columns: dict[str, Any] = {"distance": distance, "lower": lower, "upper": upper}
+    least = None
+    if about != COUNTS:
+        similar = tile.estimate(partial(similarities_about, about=about))
+        ends = [matrix[index] for matrix in (similar.value, *similar.rule.interval(levels[1]))]
+        least = ends[1]
+        columns = dict(zip(("similarity", "lower", "upper"), ends, strict=True))
+        columns["similarity"] = pa.array(columns["similarity"], from_pandas=True)  # NaN: unknown
+        columns |= {"distance": distance, "distance_lower": lower, "distance_upper": upper}
+    words = verdicts(lower, upper, least, limit)
+    rows, others = index
+    places = {"row": rows + tile.first_row, "column": others + tile.first_column, "square": numbers[0]}
+    names = {**squares.label_columns(index), "verdict": pa.array(words.tolist(), pa.string())}
+    table = pa.table({**places, **names, **columns, "in_clear": squares.clear_lines(index)})
+    return table if verdict is None else table.filter(pa.array(words == verdict))
 
 
-def _advancing(batches: Sequence[pa.RecordBatch], total: int, advance: Advance) -> Iterator[pa.RecordBatch]:
-    """The batches; after each, the progress bar advances by its part of the total."""
-    done = np.arange(len(batches) + 1) * total // len(batches)
-    for batch, step in zip(batches, np.diff(done).tolist(), strict=True):
-        yield batch
-        advance(step)
-
-
-def _pair_count(tile: Tile) -> int:
-    rows, columns = map(int, tile.estimate.value.shape)
-    return rows * (rows - 1) // 2 if tile.estimate.within else rows * columns
-
-
-def _tile_pairs(tile: Tile, index: tuple[NDArray[np.int64], ...], level: Level, limits: Limits) -> pa.Table:
-    """The pairs of a tile at this index, if within the limits."""
-    estimate = tile.estimate
-    numbers = [matrix[index] for matrix in (estimate.value, *estimate.rule.interval(level))]
-    kept = limits(*numbers[1:])
-    rows, columns = index = tuple(axis[kept] for axis in index)
-    arrays = [rows + tile.first_row, columns + tile.first_column, *estimate.label_columns(index).values()]
-    arrays += [*(column[kept] for column in numbers), estimate.clear_lines(index)]
-    return pa.table(arrays, schema=_PAIRS)
-
-
-def _first(tiles: Iterator[Tile], level: Level, limits: Limits, count: int, *, farthest: bool) -> pa.Table:
-    """The pairs of the smallest values, or of the largest, in order; equal ones by their rows."""
-    order = {"value": "descending" if farthest else "ascending", "row": "ascending", "column": "ascending"}
-    best = _PAIRS.empty_table()
+def _first(
+    a: Sketches,
+    b: Sketches | None,
+    pairs: partial[pa.Table],
+    count: int,
+    advance: Advance,
+    *,
+    farthest: bool,
+) -> pa.Table:
+    """The pairs of the smallest distances, or of the largest, in order; equal ones by their rows."""
+    order = {"square": "descending" if farthest else "ascending", "row": "ascending", "column": "ascending"}
+    best: pa.Table | None = None
     last = -np.inf if farthest else np.inf
-    for tile in tiles:
-        better = tile.estimate.value >= last if farthest else tile.estimate.value <= last
-        index = np.nonzero(np.triu(better, 1) if tile.estimate.within else better)
+    for tile in each_pair_once(a, b):
+        estimate = tile.estimate(squared_distance_estimator(pairs.keywords["about"]))
+        better = estimate.value >= last if farthest else estimate.value <= last
+        index = np.nonzero(np.triu(better, 1) if estimate.within else better)
         if len(index[0]):
-            both = pa.concat_tables([best, _tile_pairs(tile, index, level, limits)])
+            new = pairs(tile, estimate, index)
+            both = new if best is None else pa.concat_tables([best, new])
             best = both.sort_by(list(order.items())).slice(0, count).combine_chunks()
-            last = best["value"][-1].as_py() if len(best) == count else last
+            last = best["square"][-1].as_py() if len(best) == count else last
+        advance(_pair_count(estimate))
     return best
 
 
-def _answer(pairs: pa.Table, schema: pa.Schema, *, is_root: bool) -> list[pa.RecordBatch]:
-    """The batches of the reader; distances are roots of estimated squares, clipped at 0."""
-    value, lower, upper = (pairs[name].to_numpy() for name in ("value", "lower", "upper"))
-    if is_root:
-        value, lower, upper = np.sqrt(np.maximum(value, 0.0)), np.sqrt(lower), np.sqrt(upper)
-    resolved = (lower > 0) | (upper < 0)
-    columns = [pairs["left"], pairs["right"], value, lower, upper, resolved, pairs["in_clear"]]
-    table = pa.table(columns, schema=schema).combine_chunks()
-    # A table without rows has no batches, but every reader gives at least one.
+def _batches(pairs: pa.Table | None, schema: pa.Schema) -> list[pa.RecordBatch]:
+    """The batches of an answer, without places; at least one, as every reader expects."""
+    if pairs is None:
+        return [pa.RecordBatch.from_pylist([], schema=schema)]
+    table = pairs.select(schema.names).cast(schema).combine_chunks()
     return table.to_batches(_ROWS_IN_A_BATCH) or [pa.RecordBatch.from_pylist([], schema=schema)]

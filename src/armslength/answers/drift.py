@@ -5,108 +5,136 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from armslength import plots
-from armslength.answers.pairs import Answer, answer_note, checked_sketches, pair_estimator
+from armslength.answers.pairs import (
+    DIFFER,
+    INCONCLUSIVE,
+    Answer,
+    alike_limit,
+    answer_note,
+    checked_sketches,
+    verdicts,
+)
 from armslength.errors import ParameterError, plural
-from armslength.estimates.distances import as_distances, checked_pair, clear_note, squared_norms
-from armslength.estimates.intervals import Level
-from armslength.estimates.shapes import shape_distances, some_labels
-from armslength.results import Column, heading, line, sentences
+from armslength.estimates.distances import checked_pair, clear_note, squared_norms
+from armslength.estimates.estimate import Estimate
+from armslength.estimates.intervals import METHODS, Level
+from armslength.estimates.pair_noise import Floats
+from armslength.estimates.questions import (
+    COUNTS,
+    POPULATIONS,
+    question,
+    similarities_about,
+    squared_distances_about,
+)
+from armslength.results import Column, distance_text, heading, line, sentences, similarity_text
 from armslength.sketches.sketches import Sketches
 
 _SAME_PEOPLE = "people who are in both releases are assumed not to tend to change places"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Drift(Answer):
-    """How far each party moved between two releases, in data units.
+    """What changed between two releases, party by party.
 
-    With probability at least `level` all intervals hold together, so that all parties with `resolved` truly changed.
+    The verdict says whether before and after differ. With probability at least `level` all verdicts are true (with `each`, each by itself).
 
     Attributes:
         labels: The parties that both releases have, in the order of the first.
-        value: How far each moved: the estimated distance of before and after.
-        lower: The lower ends.
-        upper: The upper ends.
-        resolved: Whether the change is told from none: the interval leaves out 0.
+        verdict: Of before and after: "differ", "alike" or "inconclusive".
+        similarity: n x 3: how similar before and after are, with both ends; None about counts.
+        distance: n x 3: how far each party moved, with both ends.
         change: The sketches of after − before, by the same labels.
         only_before: Parties that only the first release has.
         only_after: Parties that only the second release has.
+        each: Whether the level is for each party by itself.
     """
 
     labels: tuple[str, ...]
-    value: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    resolved: NDArray[np.bool_]
+    verdict: tuple[str, ...]
+    similarity: Floats | None
+    distance: Floats
     change: Sketches
     only_before: tuple[str, ...]
     only_after: tuple[str, ...]
+    each: bool
 
     def to_arrow(self) -> pa.Table:
-        """One line for each party: label, value, lower, upper, resolved, in_clear (data without noise is part of it)."""
-        names = ("value", "lower", "upper", "resolved")
-        columns = {"label": self.labels, **{name: getattr(self, name) for name in names}}
+        """One line for each party: party, verdict, similarity, lower, upper, distance and its ends, in_clear (data without noise is part of it).
+
+        About counts there is no similarity, and lower and upper are those of the distance.
+        """
+        columns: dict[str, Any] = {"party": self.labels, "verdict": self.verdict}
+        ends = ("lower", "upper")
+        if self.similarity is not None:
+            columns |= dict(zip(("similarity", *ends), self.similarity.T, strict=True))
+            ends = ("distance_lower", "distance_upper")
+        columns |= dict(zip(("distance", *ends), self.distance.T, strict=True))
         columns["in_clear"] = np.array(self.change.in_clear, dtype=np.bool_)
-        return self._table(columns, quantity="drift")
+        return self._table(columns)
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the interval of how far each party moved, largest first."""
-        ends = (self.value, self.lower, self.upper)
-        return plots.forest(self.labels, ends, self.resolved, f"moved by{self._unit}", ax)
+        label = f"distance of before and after{self._unit}"
+        is_known = np.array(self.verdict) != INCONCLUSIVE
+        return plots.forest(self.labels, tuple(self.distance.T), is_known, label, ax)
 
     def _title(self) -> str:
-        parties = plural(len(self.labels), "party", "parties")
-        return f"{int(self.resolved.sum())} of {parties} surely changed; intervals hold together at {100 * self.level:.6g}%"
+        scope = "each party by itself" if self.each else "all parties together"
+        changed = self.verdict.count(DIFFER)
+        return (
+            f"{self._question(scope)}\n{changed} of {plural(len(self.labels), 'party', 'parties')} changed."
+        )
 
     def __str__(self) -> str:
+        name = "distance of before and after" if self.similarity is None else "similarity of before and after"
         columns = [
             Column.of_labels("party", self.labels),
-            *map(Column.of_numbers, ("moved by", "from", "to")),
-            Column("", len("not resolved")),
+            Column("verdict", len(INCONCLUSIVE)),
+            Column(name, 30),
         ]
-        lines = [heading(columns)]
-        for row in np.argsort(-self.value, kind="stable"):
-            numbers = (float(column[row]) for column in (self.value, self.lower, self.upper))
-            state = "" if self.resolved[row] else "not resolved"
-            lines.append(line(columns, [self.labels[row], *numbers, state]))
-        lines.append(self._title())
+        lines = [self._title(), "", heading(columns)]
+        for row in np.argsort(-self.distance[:, 0], kind="stable").tolist():
+            words = (
+                distance_text(*self.distance[row].tolist())
+                if self.similarity is None
+                else similarity_text(*self.similarity[row].tolist())
+            )
+            lines.append(line(columns, [self.labels[row], self.verdict[row], words]))
         for when, missing in (("before", self.only_before), ("after", self.only_after)):
             if missing:
                 lines.append(f"only {when}: {', '.join(missing)}")
-        return sentences(lines, self.note)
+        return sentences([*lines, ""], self.note)
 
 
 def drift(
     before: Sketches,
     after: Sketches,
-    level: float = 0.95,
     *,
-    by: str = "size",
-    beyond_chance: bool = False,
-    method: str = "asymptotic",
+    about: str | None = None,
+    level: float = 0.95,
+    each: bool = False,
+    alike: float | None = None,
     partial: bool = False,
 ) -> Drift:
-    """How far each party moved from one release to the next, matched by label, all intervals together at the level.
+    """What changed from one release to the next, party by party, matched by label.
 
     A row that is the same release on both sides has moved by exactly 0: noise that both sides share is merged.
 
     Args:
         before: The first release.
         after: The second release, in the same space.
-        level: With this probability all intervals hold together.
-        by: "size" for rows as they are, "shape" for rows divided by their totals.
-        beyond_chance: Whether to ask about the populations behind the rows, as for `shape_distances`; by shape.
-        method: "asymptotic" or "guaranteed", as for `Estimate.interval`.
+        about: "populations", "people" or "counts"; None takes the first of them that the releases allow.
+        level: With this probability all verdicts are true.
+        each: Whether the level is for each party by itself.
+        alike: As for `compare`.
         partial: Whether parties may be missing on a side; they are then listed in the result.
     """
     for name, side in (("before", before), ("after", after)):
         if len(set(checked_sketches(name, side, 1).labels)) != len(side):
             raise ParameterError(f"{name} has several rows with the same label", name)
     checked_pair(before, after)
-    pair_estimator(by, beyond_chance=beyond_chance)  # refuses what does not go together
     common = set(before.labels) & set(after.labels)
     both = [label for label in before.labels if label in common]
     only_before, only_after = (
@@ -123,21 +151,42 @@ def drift(
             "partial",
         )
     old, new = before[both], after[both]
+    about = question(about, old, new)
+    limit = alike_limit(alike, about)
     difference = new - old
     change = Sketches(difference.values, both, difference.noises, difference.protocols, difference.totals)
-    party_level = Level.of(level, method, len(both))
-    if by == "size":
-        estimates = [as_distances(squared_norms(change))]
+    party_level = Level.of(level, METHODS[0], 1 if each else len(both))
+
+    def ends(estimates: list[Estimate]) -> Floats:
+        parts = [np.stack([one.value, *one.rule.interval(party_level)]).reshape(3, -1) for one in estimates]
+        return np.concatenate(parts, axis=1).T
+
+    similarity = None
+    if about == COUNTS:
+        squares = ends([squared_norms(change)])
     else:
-        pairs = zip(old, new, strict=True)
-        estimates = [shape_distances(*pair, beyond_chance=beyond_chance) for pair in pairs]
-    columns = [(one.value, *one.rule.interval(party_level)) for one in estimates]
-    value, lower, upper = (
-        np.concatenate([part.ravel() for part in parts]) for parts in zip(*columns, strict=True)
+        pairs = list(zip(old, new, strict=True))
+        squares = ends([squared_distances_about(*pair, about) for pair in pairs])
+        similarity = ends([similarities_about(*pair, about) for pair in pairs])
+    distance = np.sqrt(np.maximum(squares, 0.0))
+    least = None if similarity is None else similarity[:, 1]
+    words: list[str] = verdicts(distance[:, 1], distance[:, 2], least, limit).tolist()
+    unknown = [label for label, end in zip(both, distance[:, 2], strict=True) if np.isinf(end)]
+    notes = [
+        f"nothing is known of {', '.join(unknown)}: too few people" if unknown else "",
+        _SAME_PEOPLE if about == POPULATIONS else "",
+        clear_note(change),
+    ]
+    return Drift(
+        labels=tuple(both),
+        verdict=tuple(words),
+        similarity=similarity,
+        distance=distance,
+        change=change,
+        only_before=only_before,
+        only_after=only_after,
+        each=each,
+        about=about,
+        level=float(level),
+        note=answer_note(about, *notes),
     )
-    answer = tuple(both), value, lower, upper, lower > 0, change, only_before, only_after
-    unknown = some_labels(both, np.isinf(upper))
-    unknown = f"nothing is known of {unknown}: a total may be 0, or is too coarse" if unknown else ""
-    people = _SAME_PEOPLE if beyond_chance else ""
-    note = answer_note(by, unknown, people, clear_note(change), beyond_chance=beyond_chance)
-    return Drift(*answer, level=level, by=by, beyond_chance=beyond_chance, note=note)

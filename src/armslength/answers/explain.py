@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,19 +10,36 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength import plots
-from armslength.answers.pairs import FEWER, MORE, NOT_FOUND, by_evidence, checked_sketches, verdicts
-from armslength.checks import number
+from armslength.answers.items import ItemDifferences, item_differences
+from armslength.answers.pairs import (
+    ASSUMPTIONS,
+    FEWER,
+    INCONCLUSIVE,
+    MORE,
+    Answer,
+    by_evidence,
+    checked_sketches,
+    directions,
+)
+from armslength.checks import number, short_repr
 from armslength.errors import NotResolvableError, ParameterError, plural
+from armslength.estimates.intervals import METHODS, Level
 from armslength.estimates.prevalence import MOST_UNDERCOUNT, Limits, Prevalence, difference_limits
+from armslength.estimates.questions import COUNTS, POPULATIONS, question, similarities_about
+from armslength.estimates.typical import TypicalParties, large_enough
 from armslength.protocol.protocol import Protocol
-from armslength.results import LONGEST_LABEL, Column, Result, heading, line, sentences, shortened
+from armslength.results import (
+    LONGEST_LABEL,
+    Column,
+    heading,
+    line,
+    percent,
+    sentences,
+    shortened,
+    similarity_text,
+)
 from armslength.sketches.sketches import Sketches, concat, sum_rows
 
-COUNTS_NOTE = "This is about the people counted."
-POPULATIONS_NOTE = (
-    "This is about populations, as if the people of each side were a random sample of people like them. "
-    "Families, clinics and repeat visits make chance larger."
-)
 _DISJOINT = "It assumes that nobody is counted in two releases of a side."
 DOUBTFUL = 0.0005  # how often a side that has nobody may be taken for one that has
 _SURELY = 0.001  # how often people are said to have more item groups than count, although they do not
@@ -31,7 +48,7 @@ _WORTH_A_NOTE = 0.005  # of the people, missing in a share
 _MOST_HIDDEN = 0.5  # of the people: where noise could hide more, "no difference found" says nothing
 TYPICAL_NAME = "the typical party"
 UNEXPLAINED = (
-    "noise may hide a difference, or it is in items within item groups, or in how many items a person has"
+    "a difference can still lie inside item groups, or in how many items a person has: ask about single items"
 )
 _FIRST_HEADING = "people with an item in"
 _MOST_LINES = 20
@@ -39,8 +56,8 @@ _MOST_NAMES = 3
 _COUNTED = ("margins", "margin_contribution")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Explanation(Result):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Explanation(Answer):
     """In which item groups b has more or fewer people than a, those with the clearest evidence first.
 
     With probability at least `level` all intervals hold together, so that every "more" and "fewer" is true of the shares of people with an
@@ -57,9 +74,7 @@ class Explanation(Result):
         difference: The prevalence in b less that in a.
         lower: The lower ends of the differences.
         upper: The upper ends of the differences.
-        level: The confidence, for all item groups together.
-        beyond_chance: Whether it is about the populations behind the rows, and not about the people counted.
-        note: What must be known to read it.
+        similarity: How similar the profiles of both sides are, with both ends; None where that is not known.
     """
 
     labels: tuple[str, str]
@@ -71,19 +86,17 @@ class Explanation(Result):
     difference: NDArray[np.float64]
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
-    level: float
-    beyond_chance: bool
-    note: str
+    similarity: tuple[float, float, float] | None = None
 
     @property
     def verdict(self) -> tuple[str, ...]:
-        """Of b against a: "more", "fewer" or "no difference found"."""
-        return verdicts(self.lower, self.upper)
+        """Of b against a: "more", "fewer" or "inconclusive"."""
+        return directions(self.lower, self.upper)
 
     @property
     def found(self) -> int:
         """How many item groups differ; they come first."""
-        return sum(verdict != NOT_FOUND for verdict in self.verdict)
+        return sum(verdict != INCONCLUSIVE for verdict in self.verdict)
 
     @property
     def largest(self) -> float:
@@ -105,16 +118,16 @@ class Explanation(Result):
         columns |= {name: pa.array(getattr(self, name)) for name in names}
         columns["verdict"] = pa.array(self.verdict, pa.string())
         metadata = {"a": self.labels[0], "b": self.labels[1], "level": repr(self.level), "note": self.note}
-        metadata["beyond_chance"] = str(self.beyond_chance).lower()
+        metadata["about"] = self.about
         return pa.table(columns).replace_schema_metadata(metadata)
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with a bar and an interval for each item group, the clearest difference at the top."""
         a, b = map(plots.short_name, self.labels)
         ends = (100 * self.difference, 100 * self.lower, 100 * self.upper)
-        label = f"fewer in {b} ← 0 → more in {b} than in {a}\n(percentage points of people, {100 * self.level:.6g}% intervals)"
+        label = f"fewer in {b} ← 0 → more in {b} than in {a}\n(percentage points of people, {percent(self.level)} intervals)"
         is_found = np.arange(len(self.item_groups)) < self.found
-        words = ("differs", NOT_FOUND)
+        words = ("differs", INCONCLUSIVE)
         return plots.bars(self.item_groups, ends, is_found, label, ax, words=words)
 
     def _title(self) -> str:
@@ -141,7 +154,7 @@ class Explanation(Result):
         return f"{plural(count, 'other item group')}: no difference found; none {limit}"
 
     def __str__(self) -> str:
-        lines = [self._title()]
+        lines = [self._question("all item groups together"), self._similar(), self._title()]
         if self.found:
             count = min(self.found, _MOST_LINES)
             labels = [shortened(label, LONGEST_LABEL) for label in self.labels]
@@ -163,11 +176,14 @@ class Explanation(Result):
             lines.append("")
         else:
             lines.append(f"{UNEXPLAINED[0].upper()}{UNEXPLAINED[1:]}.")
-        return sentences([*lines, self._confidence()], self.note)
+        return sentences([line for number, line in enumerate(lines) if line or number > 2], self.note)
 
-    def _confidence(self) -> str:
-        chance = "beyond chance, " if self.beyond_chance else ""
-        return f"Intervals: {chance}{100 * self.level:.6g}%, all item groups together"
+    def _similar(self) -> str:
+        """How similar both sides are, in a line."""
+        if self.similarity is None:
+            return ""
+        a, b = self.labels
+        return f"The profiles of {a} and {b}: similarity {similarity_text(*self.similarity)}."
 
     def _head(self, rows: int) -> tuple[pa.Table, int]:
         """What a notebook shows: shares in percent and differences in points."""
@@ -183,54 +199,159 @@ class Explanation(Result):
         value, lower, upper = (_points(ends[row]) for ends in (self.difference, self.lower, self.upper))
         return [self.item_groups[row], *shares, value, f"{lower} to {upper}"]
 
-    def _contents(self) -> tuple[pa.Table, list[str]]:
-        head, below = super()._contents()
-        return head, [self._confidence(), *below]
 
+def explain(
+    sketches: Sketches,
+    a: str | Sequence[str],
+    b: str | Sequence[str] | None = None,
+    *,
+    items: Any = None,
+    about: str | None = None,
+    level: float = 0.95,
+    vocabulary: Any = None,
+) -> Explanation | ItemDifferences:
+    """What sets b apart from a: the item groups, or the listed items, of which more or fewer of its people have one.
 
-def explain(a: Sketches, b: Sketches, *, beyond_chance: bool = True, level: float = 0.95) -> Explanation:
-    """In which item groups b has more or fewer people than a, by the margins that they were released with.
-
-    Prevalence is the share of people with an item of the group.
+    Without b: what sets a apart from the typical party, the average of the others, in which none weighs more than the median party.
 
     Args:
-        a: One row, or several, which are added up: their people must not be in two of them.
-        b: The same; no release may be on both sides.
-        beyond_chance: Whether to ask about the populations behind the rows: differences that chance explains do not count.
-        level: With this probability the intervals of all item groups hold together.
+        sketches: One row for each party.
+        a: A party, or several, whose people are added up.
+        b: The same.
+        items: A list of items to ask about; they need no item groups. Choose them without looking at these sketches. None: item groups.
+        about: "populations" or "people", for items also "counts"; None takes the first of them that the releases allow.
+        level: With this probability all intervals hold together.
+        vocabulary: With items, all names of a fixed vocabulary in its order, where the protocol has only their hash.
 
     Raises:
         NotResolvableError: The sides have too few people to say anything, given the noise, or the people of one have many more item groups
-            than count in full (`margin_contribution`).
+            than count in full.
     """
-    sides = [Side.of(checked_sketches(name, side, 1)) for name, side in (("a", a), ("b", b))]
-    (answer,) = explain_sides(sides, [(0, 1)], beyond_chance=beyond_chance, level=level)
-    if isinstance(answer, str):
-        raise NotResolvableError(answer)
-    return answer
-
-
-def explain_typical(
-    sketches: Sketches,
-    members: Sequence[int],
-    *,
-    beyond_chance: bool = True,
-    level: float = 0.95,
-) -> Explanation:
-    """In which item groups some rows, added up, have more or fewer people than the typical party of all others.
-
-    Raises:
-        NotResolvableError: As for `explain`.
-    """
-    (answer,) = explain_sides(
-        [typical_of(sketches, members), Side.of(sketches, members)],
-        [(0, 1)],
-        beyond_chance=beyond_chance,
-        level=level,
+    rows = checked_sketches("sketches", sketches, 2)
+    first = _labels("a", a)
+    second = [] if b is None else _labels("b", b)
+    repeated = set(first) & set(second)
+    if repeated:
+        raise ParameterError(f"{short_repr(min(repeated))} is on both sides; leave it out of one", "a", "b")
+    if second:
+        sides = Side(rows[first], _names(first)), Side(rows[second], _names(second))
+        return explain_rows(*sides, items=items, about=about, level=level, vocabulary=vocabulary)
+    others = [label for label in rows.labels if label not in set(first)]
+    if not others:
+        raise ParameterError("nobody is left to compare with; name fewer parties", "a")
+    together, left_out = _like_most(rows[others], rows[first], about, has_groups=items is None)
+    members = list(range(len(together) - len(first), len(together)))
+    sides = typical_of(together, members), Side.of(together, members)
+    answer = explain_rows(*sides, items=items, about=about, level=level, vocabulary=vocabulary)
+    similarity = (
+        _similarity_to_typical(together, answer)
+        if len(first) == 1 and isinstance(answer, Explanation)
+        else None
     )
+    note = " ".join(filter(None, (answer.note, left_out)))
+    return replace(answer, note=note, **({} if similarity is None else {"similarity": similarity}))
+
+
+def explain_rows(
+    a: "Side",
+    b: "Side",
+    *,
+    items: Any = None,
+    about: str | None = None,
+    level: float = 0.95,
+    vocabulary: Any = None,
+) -> Explanation | ItemDifferences:
+    """What `explain` says of two sides."""
+    about = question(about, a.rows, b.rows)
+    if items is not None:
+        return item_differences(a.row, b.row, items, about=about, level=level, vocabulary=vocabulary)
+    (answer,) = explain_sides([a, b], [(0, 1)], about=about, level=level)
     if isinstance(answer, str):
         raise NotResolvableError(answer)
-    return answer
+    if a.weights is not None or b.weights is not None:
+        return answer
+    similar = similarities_about(a.row, b.row, about)
+    return replace(
+        answer, similarity=tuple(float(end[0, 0]) for end in (similar.value, *similar.interval(level)))
+    )
+
+
+def _labels(name: str, labels: str | Sequence[str]) -> list[str]:
+    """The labels of a side."""
+    names = [labels] if isinstance(labels, str) else list(labels)
+    if not names:
+        raise ParameterError(f"{name} must name at least one party", name)
+    return names
+
+
+def _like_most(
+    others: Sketches, rows: Sketches, about: str | None, *, has_groups: bool
+) -> tuple[Sketches, str]:
+    """The others that the typical party can be made of, with these rows after them, and a note that names the rest."""
+    notes = []
+    together = concat([others, rows])
+    chosen = np.ones(len(others), dtype=np.bool_)
+    if has_groups:
+        chosen = explainable(together)[: len(others)]
+        notes += [(others[~chosen], "other item groups, or none")]
+    asked = question(about, together)
+    if asked != COUNTS:
+        is_large = large_enough(together, beyond_chance=asked == POPULATIONS)[: len(others)]
+        notes += [(others[chosen & ~is_large], "too few people")]
+        chosen &= is_large
+    if not chosen.any():
+        chosen, notes = np.ones(len(others), dtype=np.bool_), []
+    left_out = "; ".join(f"{_names(part.labels)} ({why})" for part, why in notes if len(part))
+    note = f"The typical party is without {left_out}." if left_out else ""
+    return concat([others[chosen], rows]), note
+
+
+def _similarity_to_typical(together: Sketches, answer: Explanation) -> tuple[float, float, float] | None:
+    """How similar the last row and the typical party are; None where that is not known."""
+    beyond_chance = answer.about == POPULATIONS
+    if (
+        len(together) < 3
+        or together.noises.has_shared
+        or not large_enough(together, beyond_chance=beyond_chance)[-1]
+    ):
+        return None
+    ends = TypicalParties.of(together, beyond_chance=beyond_chance).similarities(
+        Level.of(answer.level, METHODS[0], 1)
+    )
+    value, lower, upper = (float(end[-1]) for end in ends)
+    return value, lower, upper
+
+
+def reasons_against_typical(
+    sketches: Sketches, groups: Sequence[Sequence[int]], *, about: str, level: float, choices: int
+) -> list[str]:
+    """For each group of rows, what sets it apart from the typical party of all others, in words; empty where nothing can be asked.
+
+    The level is for so many choices together, from which the groups were chosen by what was released.
+    """
+    nothing = [""] * len(groups)
+    known = explainable(sketches) if about != COUNTS else np.zeros(len(sketches), dtype=np.bool_)
+    if not groups or known.sum() < 2:
+        return nothing
+    number_of = dict(zip(np.flatnonzero(known).tolist(), range(int(known.sum())), strict=True))
+    rows = sketches[known]
+    members = [[number_of[row] for row in group if row in number_of] for group in groups]
+    can_be_asked = [bool(chosen) and len(chosen) < len(rows) for chosen in members]
+    asked = [chosen for chosen, can in zip(members, can_be_asked, strict=True) if can]
+    sides = [side for chosen in asked for side in (typical_of(rows, chosen), Side.of(rows, chosen))]
+    pairs = [(2 * number, 2 * number + 1) for number in range(len(asked))]
+    try:
+        answers = iter(explain_sides(sides, pairs, about=about, level=level, choices=choices))
+    except ParameterError:  # some rows have a release in common, or are no sums of releases
+        return nothing
+    return [_reason(next(answers)) if can else "" for can in can_be_asked]
+
+
+def _reason(answer: Explanation | str) -> str:
+    """An answer in words."""
+    if isinstance(answer, str):
+        return answer.split(";")[0]
+    return ", ".join(answer.reasons()) or f"no item group was found to differ; {UNEXPLAINED}"
 
 
 @dataclass(frozen=True)
@@ -283,17 +404,27 @@ def undercounts(sketches: Sketches) -> tuple[int, list[float]]:
 
 
 def explain_sides(
-    sides: Sequence[Side], pairs: Sequence[tuple[int, int]], *, beyond_chance: bool, level: float
+    sides: Sequence[Side],
+    pairs: Sequence[tuple[int, int]],
+    *,
+    about: str,
+    level: float,
+    choices: int = 0,
 ) -> list[Explanation | str]:
     """What `explain` says of each pair of sides, by number, all of them together at the level; a text where it refuses.
+
+    If they were chosen by what was released, the level is for so many choices.
 
     A side that is part of many pairs is computed once.
     """
     confidence = number("level", level, above=0.0, at_most=1 - 1e-12)
     check_margins([side.rows for side in sides])
+    if about == COUNTS:
+        raise ParameterError("item groups count people: ask about='populations' or about='people'", "about")
+    beyond_chance = about == POPULATIONS
     people = [Prevalence.of(side.rows, beyond_chance=beyond_chance, weights=side.weights) for side in sides]
     names = sides[0].rows.margin_names if sides else ()
-    tail = (1 - confidence) / 2 / max(1, len(names) * len(pairs))
+    tail = (1 - confidence) / 2 / max(1, len(names) * max(len(pairs), choices))
     limits = [each.limits(tail) if can_be_said(each, tail) else None for each in people]
     results: list[Explanation | str] = []
     for i, j in pairs:
@@ -308,7 +439,7 @@ def explain_sides(
             continue
         notes = (
             _undercount_note([(a, people[i]), (b, people[j])]),
-            POPULATIONS_NOTE if beyond_chance else COUNTS_NOTE,
+            f"{ASSUMPTIONS[about]}.",
             _DISJOINT if max(_releases(a.rows), _releases(b.rows)) > 1 else "",
         )
         answer = Explanation(
@@ -316,8 +447,8 @@ def explain_sides(
             rows=(len(a.rows), len(b.rows)),
             people=(people[i].people, people[j].people),
             **_ranked(names, first, second),
+            about=about,
             level=confidence,
-            beyond_chance=beyond_chance,
             note=" ".join(filter(None, notes)),
         )
         is_vacuous = not answer.found and answer.largest > _MOST_HIDDEN

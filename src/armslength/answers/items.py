@@ -13,14 +13,13 @@ from scipy.special import ndtri
 
 from armslength import plots
 from armslength.answers.pairs import (
+    ASSUMPTIONS,
     FEWER,
+    INCONCLUSIVE,
     MORE,
-    NOT_FOUND,
     Answer,
     by_evidence,
-    checked_sketches,
-    pair_estimator,
-    verdicts,
+    directions,
 )
 from armslength.checks import number, short_repr
 from armslength.errors import NotResolvableError, ParameterError, UnknownNameError, plural
@@ -28,20 +27,19 @@ from armslength.estimates.distances import clear_note
 from armslength.estimates.intervals import Level
 from armslength.estimates.item_intervals import ItemIntervals, item_intervals, largest_entries
 from armslength.estimates.pair_noise import Floats
-from armslength.estimates.shapes import POPULATIONS_NOTE
+from armslength.estimates.questions import COUNTS, POPULATIONS
 from armslength.estimates.totals import totals
 from armslength.protocol.protocol import VOTES, Protocol, checked_vocabulary
 from armslength.randomness.hashing import item_words, read_to_the_end
 from armslength.randomness.seeds import canonical_text
-from armslength.results import sentences
-from armslength.sketches.sketches import Sketches, check_same_space, sum_rows
+from armslength.results import percent, sentences
+from armslength.sketches.sketches import Sketches, check_same_space
 
 _TO_TOTALS = 0.02  # of the error
 _MOST_SHOWN = 10
 _MOST_ITEMS = 2**24
 _VOTES = "a point more is one more in every 100 votes: everybody has one vote, split over all their items"
 _AMOUNTS = "a point more is one more in every 100 that were counted"
-_COUNTED = "about what was counted, not about the populations behind it"
 _UNLISTED = "an item that is not listed can share a bin with one that is: how often that misleads is part of the error"
 
 
@@ -71,7 +69,7 @@ class ItemDifferences(Answer):
     @property
     def verdict(self) -> tuple[str, ...]:
         """Whether b has more or fewer of each item than a; of an item with ties, all of them together."""
-        return verdicts(self.lower, self.upper)
+        return directions(self.lower, self.upper)
 
     def to_arrow(self) -> pa.Table:
         """One line for each item: item, difference, lower, upper, verdict, tied_with ("Z47 fewer"), in_clear."""
@@ -88,16 +86,16 @@ class ItemDifferences(Answer):
 
     @property
     def summary(self) -> str:
-        """One line: the items told apart, and by how much the others differ at most."""
-        rows = self._told_apart()
+        """One line: the items that differ, and by how much the others differ at most."""
+        rows = self._that_differ()
         parts = [self.sentence(row) for row in rows[:_MOST_SHOWN]]
         if len(rows) > _MOST_SHOWN:
-            parts.append(f"{len(rows) - _MOST_SHOWN} more told apart")
+            parts.append(f"{len(rows) - _MOST_SHOWN} more that differ")
         named = {name for row in rows for name in (self.items[row], *dict(self.ties[row]))}
         others = [row for row, name in enumerate(self.items) if name not in named]
         if others:
             count = plural(len(others), "other" if rows else "item")
-            parts.append(f"{count} not told apart{self._bound(others)}")
+            parts.append(f"{count} inconclusive{self._bound(others)}")
         return " · ".join(parts)
 
     def _bound(self, rows: list[int]) -> str:
@@ -109,33 +107,33 @@ class ItemDifferences(Answer):
         differ = "it differs" if len(rows) == 1 else "each differs"
         if len(known) < len(rows):
             differ = f"{len(known):,} of them, each alone, differ"
-        points = " points" if self.by == "shape" else ""
+        points = " points" if self.about != COUNTS else ""
         return f" ({differ} by at most {self._number(max(known)).removeprefix('+')}{points})"
 
     def plot(self, ax: Any = None) -> Any:
-        """Matplotlib axes with the intervals of the items told apart, or of the first ones if none is."""
-        apart = self._told_apart()
+        """Matplotlib axes with the intervals of the items that differ, or of the first ones if none is."""
+        apart = self._that_differ()
         rows = apart or list(range(min(_MOST_SHOWN, len(self.items))))
         ends = (self.difference[rows], self.lower[rows], self.upper[rows])
         a, b = map(plots.short_name, self.labels)
         names, is_apart = [self.items[row] for row in rows], np.full(len(rows), bool(apart))
-        words = ("told apart", NOT_FOUND)
+        words = ("differs", INCONCLUSIVE)
         return plots.forest(names, ends, is_apart, f"{b} − {a}, {self.unit}", ax, words=words)
 
     def __str__(self) -> str:
         return sentences([f"{self._title()}:", f"  {self.summary}"], self.note)
 
     def _title(self) -> str:
-        count = sum(verdict != NOT_FOUND for verdict in self.verdict)
-        apart = f"{count} of {plural(len(self.items), 'item')} told apart, at {100 * self.level:.6g}%, all together"
+        count = sum(verdict != INCONCLUSIVE for verdict in self.verdict)
+        apart = f"{count} of {plural(len(self.items), 'item')} {'differs' if count == 1 else 'differ'}, at {percent(self.level)}, all together"
         return f"{self.labels[1]} against {self.labels[0]}, in {self.unit}: {apart}"
 
-    def _told_apart(self) -> list[int]:
-        """The items told apart; of those that are tied, the first."""
+    def _that_differ(self) -> list[int]:
+        """The items that differ; of those that are tied, the first."""
         rows: list[int] = []
         tied: set[str] = set()
         for row, verdict in enumerate(self.verdict):
-            if verdict != NOT_FOUND and self.items[row] not in tied:
+            if verdict != INCONCLUSIVE and self.items[row] not in tied:
                 tied.update(dict(self.ties[row]))
                 rows.append(row)
         return rows
@@ -147,22 +145,15 @@ class ItemDifferences(Answer):
 
     def _number(self, value: float) -> str:
         """A count, or a share in percentage points, with its sign."""
-        value *= 100 if self.by == "shape" else 1
+        value *= 100 if self.about != COUNTS else 1
         text = f"{value:+,.0f}" if 100 <= abs(value) < np.inf else f"{value:+.3g}"
         return text.replace("-", "−")
 
 
-def explain_items(
-    a: Sketches,
-    b: Sketches,
-    items: Any,
-    *,
-    level: float = 0.95,
-    by: str = "size",
-    beyond_chance: bool = False,
-    vocabulary: Any = None,
+def item_differences(
+    left: Sketches, right: Sketches, items: Any, *, about: str, level: float, vocabulary: Any = None
 ) -> ItemDifferences:
-    """How much more of each listed item b has than a, with intervals that hold together.
+    """How much more of each listed item one row has than another, with intervals that hold together.
 
     List the items without looking at these sketches: codes that matter to you, or the most popular ones of a public source. A list
     that has the items with the largest differences gives the sharpest intervals, since bins without a listed item show
@@ -170,31 +161,28 @@ def explain_items(
     list, and Identity any list, most sharply. Reference: docs/reference/answers.md.
 
     Args:
-        a: One row, or several, which are summed.
-        b: The same; b − a is estimated.
+        left: One row.
+        right: One row; right − left is estimated.
         items: The items, or column numbers of a fixed vocabulary.
-        level: With this probability no interval misses.
-        by: "size" for differences of counts, "shape" for differences of shares of each side's total: of votes, the share of an item in an
+        about: "counts" for differences of counts; else differences of shares of each side's total: of votes, the share of an item in an
             average person's vote.
-        beyond_chance: Whether to ask about the populations behind the rows, as for `shape_distances`; by shape.
+        level: With this probability no interval misses.
         vocabulary: All names of a fixed vocabulary in its order, where items are names and the protocol has only their hash.
     """
-    pair_estimator(by, beyond_chance=beyond_chance)  # refuses what does not go together
     error = 1 - number("level", level, above=0.0, at_most=1.0 - 1e-9)
-    left, right = (_one_row(name, side) for name, side in (("a", a), ("b", b)))
     check_same_space((*left.protocols, *right.protocols))
     names, columns = listed_items(left.protocols[0], items, vocabulary)
     unit, chance, rows, rest = 1.0, np.zeros(len(names)), [right - left], error
-    if by == "shape":
+    if about != COUNTS:
         sides = [_Share.of(side, _TO_TOTALS * error / 2) for side in (left, right)]
         rows, rest = _corners(*sides), rest - _TO_TOTALS * error
     else:
         unit = float(left.protocols[0].resolution)
-    if beyond_chance:
+    if about == POPULATIONS:
         if not (_is_of_people(left) and _is_of_people(right)):
             raise ParameterError(
-                "beyond_chance=True needs released votes, or their sums; without it, the question is what was counted",
-                "beyond_chance",
+                "only releases in which people vote, and their sums, can be asked about populations; ask about='people' or about='counts'",
+                "about",
             )
         chance = _chance(sides, columns, rest)
     intervals = item_intervals(rows, columns, rest)
@@ -205,8 +193,8 @@ def explain_items(
     protocols = (*left.protocols, *right.protocols)
     shares = _VOTES if all(protocol.votes for protocol in protocols) else _AMOUNTS
     notes = (
-        shares if by == "shape" else "",
-        POPULATIONS_NOTE if beyond_chance else _COUNTED,
+        shares if about != COUNTS else "",
+        ASSUMPTIONS[about],
         _UNLISTED if left.transform.item_blocks and left.transform.projection_variance > 0 else "",
         _unmeasured(intervals),
         clear_note(left, right),
@@ -218,10 +206,9 @@ def explain_items(
         lower=unit * lower[order],
         upper=unit * upper[order],
         ties=tuple(ties[row] for row in order),
-        unit=_unit_text(protocols, by),
+        unit=_unit_text(protocols, about),
+        about=about,
         level=float(level),
-        by=by,
-        beyond_chance=beyond_chance,
         note="; ".join(filter(None, notes)),
     )
 
@@ -308,14 +295,6 @@ def _is_of_people(row: Sketches) -> bool:
     )
 
 
-def _one_row(name: str, sketches: Any) -> Sketches:
-    """The row, or the sum of the rows."""
-    rows = checked_sketches(name, sketches, 1)
-    if len(rows) == 1:
-        return rows
-    return sum_rows(rows, f"{rows.labels[0]} and {plural(len(rows) - 1, 'other')}")
-
-
 class _Share(NamedTuple):
     """A row whose items are shares of its total."""
 
@@ -331,7 +310,7 @@ class _Share(NamedTuple):
         low, high = (float(end[0]) for end in total.rule.interval(Level(error / 2, "guaranteed")))
         if not low > 0:
             raise NotResolvableError(
-                f"the total of {row.labels[0]} may be 0, so its shares cannot be resolved; ask by size"
+                f"the total of {row.labels[0]} may be 0, so its shares cannot be resolved; ask about='counts'"
             )
         return cls(row, float(total.value[0]), low, high)
 
@@ -386,9 +365,9 @@ def _unmeasured(intervals: ItemIntervals) -> str:
     return "; ".join(note for note, number in zip(notes, (left_out, count), strict=True) if number > 0)
 
 
-def _unit_text(protocols: Sequence[Protocol], by: str) -> str:
+def _unit_text(protocols: Sequence[Protocol], about: str) -> str:
     """What a difference is counted in."""
-    if by == "shape":
+    if about != COUNTS:
         votes = all(protocol.votes for protocol in protocols)
         return f"percentage points of all {'votes' if votes else 'that was counted'}"
     kinds = {protocol.contribution for protocol in protocols}

@@ -11,83 +11,88 @@ from armslength import plots
 from armslength.answers.pairs import (
     Answer,
     Tile,
+    alike_limit,
     answer_note,
     checked_sketches,
     each_pair_once,
-    pair_estimator,
-    with_shapes,
+    squared_distance_estimator,
+    verdicts,
+    without_small,
 )
 from armslength.answers.shortlist import Shortlist
 from armslength.checks import integer
 from armslength.errors import ParameterError, plural
 from armslength.estimates.distances import Pair, clear_note
-from armslength.estimates.intervals import Level, pair_intervals
+from armslength.estimates.estimate import Estimate
+from armslength.estimates.intervals import METHODS, Level, pair_intervals
 from armslength.estimates.pair_noise import Floats, noise_classes
+from armslength.estimates.questions import COUNTS, question, similarities_about
 from armslength.progress import progress
-from armslength.results import Column, heading, line, sentences
+from armslength.results import Column, distance_text, heading, line, sentences, similarity_text
 from armslength.sketches.sketches import Sketches, check_same_space
 
 _LARGEST = 2.0**200  # a number whose fourth power, times many rows and coordinates, is a number still
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Nearest(Answer):
-    """For each query the index rows of the smallest estimated distances, nearest first, in data units.
+    """For each query the index rows of the smallest estimated distances, nearest first.
 
-    With probability at least `level`, for each query (with `simultaneous` for all together), every interval holds. Then
-    the truly nearest index row is one of the `candidates`, and the true rank of every answer (one more than the number
+    With probability at least `level` every interval of a distance holds, for all queries together (with `each` for each query by itself).
+    Then the truly nearest index row is one of the `candidates`, and the true rank of every answer (one more than the number
     of index rows that are truly nearer) lies from `best_rank` to `worst_rank`.
 
     Attributes:
         queries: The n queries' labels.
         labels: The labels of the n x count answers.
         indices: Their numbers in the index.
-        value: Their estimated distances.
-        lower: The lower ends.
-        upper: The upper ends.
+        verdict: Of each query and answer: "differ", "alike" or "inconclusive".
+        similarity: n x count x 3: how similar they are, with both ends; None about counts.
+        distance: n x count x 3: how far apart they are, with both ends.
         possible: Whether each answer could truly be the nearest of all index rows.
         candidates: For each query, how many index rows could; count + 1 stands for "more than were asked for".
         best_rank: For each answer, one more than the number of answers that are surely nearer.
         worst_rank: For each answer, its rank if all rows that could be nearer are; count + 1 stands for "or worse".
-        simultaneous: Whether the level holds for all queries together.
+        each: Whether the level holds for each query by itself.
     """
 
     queries: tuple[str, ...]
     labels: tuple[tuple[str, ...], ...]
     indices: NDArray[np.int64]
-    value: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    verdict: NDArray[np.str_]
+    similarity: Floats | None
+    distance: Floats
     possible: NDArray[np.bool_]
     candidates: NDArray[np.int64]
     best_rank: NDArray[np.int64]
     worst_rank: NDArray[np.int64]
-    simultaneous: bool
+    each: bool
 
     @property
     def surely_nearest(self) -> NDArray[np.bool_]:
         """For each query, whether its first answer is surely the nearest: nothing else is a candidate."""
         return np.equal(self.candidates, 1) & self.possible[:, 0]
 
-    @property
-    def resolved(self) -> NDArray[np.bool_]:
-        """For each answer, whether its interval leaves out 0."""
-        return np.greater(self.lower, 0)
-
     def to_arrow(self) -> pa.Table:
-        """One line for each answer: query, rank, label, value, lower, upper, resolved, possible, best_rank, worst_rank, in_clear.
+        """One line for each answer: query, rank, label, verdict, similarity, lower, upper, distance and its ends, possible, best_rank, worst_rank, in_clear.
 
-        `in_clear` says whether data without noise is part of the answers: ranks depend on all rows.
+        About counts there is no similarity, and lower and upper are those of the distance. `in_clear` says whether data without noise is
+        part of the answers: ranks depend on all rows.
         """
         count = self.indices.shape[1]
-        names = ("value", "lower", "upper", "resolved", "possible", "best_rank", "worst_rank")
-        columns = {
+        columns: dict[str, Any] = {
             "query": [label for label in self.queries for _ in range(count)],
             "rank": np.tile(np.arange(1, count + 1), len(self.queries)),
             "label": [label for row in self.labels for label in row],
-            **{name: getattr(self, name).ravel() for name in names},
+            "verdict": self.verdict.ravel().tolist(),
         }
-        return self._table(columns, quantity="distances")
+        ends = ("lower", "upper")
+        if self.similarity is not None:
+            columns |= dict(zip(("similarity", *ends), self.similarity.reshape(-1, 3).T, strict=True))
+            ends = ("distance_lower", "distance_upper")
+        columns |= dict(zip(("distance", *ends), self.distance.reshape(-1, 3).T, strict=True))
+        columns |= {name: getattr(self, name).ravel() for name in ("possible", "best_rank", "worst_rank")}
+        return self._table(columns)
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with the interval of each answer, nearest first; answers that could be the nearest stand out."""
@@ -96,50 +101,54 @@ class Nearest(Answer):
         if len(self.queries) > 1:
             lines = zip(self.queries, self.labels, strict=True)
             names, start = [(query, label) for query, row in lines for label in row], ""
-        ends = (self.value.ravel(), self.lower.ravel(), self.upper.ravel())
         words = ("could be the nearest", "cannot be the nearest")
         label, possible = f"distance{start}{self._unit}", self.possible.ravel()
+        ends = tuple(self.distance.reshape(-1, 3).T)
         return plots.forest(names, ends, possible, label, ax, is_sorted=True, words=words)
 
     def _title(self) -> str:
-        queries = plural(len(self.queries), "query", "queries")
-        sure = f"{int(self.surely_nearest.sum())} of them surely"
-        return f"The {self.indices.shape[1]} nearest of {queries}, {sure}, at {self.level:.6g}"
+        queries = plural(len(self.queries), "party", "parties")
+        scope = "each party by itself" if self.each else "all parties together"
+        sure = int(self.surely_nearest.sum())
+        return f"{self._question(scope)}\nThe {self.indices.shape[1]} nearest of {queries}; the nearest is certain for {sure} of {len(self.queries)}."
 
     def __str__(self) -> str:
+        number = "distance" if self.similarity is None else "similarity"
         columns = [
-            Column.of_labels("query", self.queries),
+            Column.of_labels("party", self.queries),
             Column("rank", 4, is_number=True),
             Column.of_labels("nearest", (label for row in self.labels for label in row)),
-            *map(Column.of_numbers, ("distance", "from", "to")),
-            Column("", len("could be nearest, not told from equal")),
+            Column("verdict", len("inconclusive")),
+            Column(number, 30),
+            Column("", len("could be nearest")),
         ]
-        lines = [heading(columns)]
+        lines = [self._title(), "", heading(columns)]
         # by their position: in a folder two queries may have one label
-        surely_nearest = np.repeat(self.surely_nearest, self.indices.shape[1])
-        for pair, is_sure in zip(self.to_arrow().to_pylist(), surely_nearest, strict=True):
-            states = []
-            if pair["possible"]:
-                states.append("surely nearest" if is_sure else "could be nearest")
-            if not pair["resolved"]:
-                states.append("not told from equal")
-            cells = [pair[name] for name in ("query", "rank", "label", "value", "lower", "upper")]
-            lines.append(line(columns, [*cells, ", ".join(states)]))
-        together = "for all queries together" if self.simultaneous else "for each query"
-        lines.append(f"all intervals of a query hold at {100 * self.level:.6g}%, {together}")
-        return sentences(lines, self.note)
+        for query, name in enumerate(self.queries):
+            for rank, label in enumerate(self.labels[query]):
+                state = "could be nearest" if self.possible[query, rank] else ""
+                if self.surely_nearest[query] and not rank:
+                    state = "nearest"
+                words = (
+                    distance_text(*self.distance[query, rank].tolist())
+                    if self.similarity is None
+                    else similarity_text(*self.similarity[query, rank].tolist())
+                )
+                lines.append(
+                    line(columns, [name, rank + 1, label, str(self.verdict[query, rank]), words, state])
+                )
+        return sentences([*lines, ""], self.note)
 
 
-def nearest(  # noqa: PLR0913  # each chooses one thing
+def nearest(
     queries: Sketches,
     index: Sketches | None = None,
-    count: int = 10,
-    level: float = 0.95,
     *,
-    by: str = "size",
-    beyond_chance: bool = False,
-    method: str = "asymptotic",
-    simultaneous: bool = False,
+    count: int = 10,
+    about: str | None = None,
+    level: float = 0.95,
+    each: bool = False,
+    keep: bool = False,
     show_progress: bool = False,
 ) -> Nearest:
     """The `count` nearest index rows of each query, by estimated distance, with intervals and what they leave open.
@@ -151,40 +160,58 @@ def nearest(  # noqa: PLR0913  # each chooses one thing
         queries: Rows to ask about.
         index: Rows to search; None searches the queries themselves, each without itself.
         count: How many answers to give, at most as many as there are.
-        level: With this probability all intervals of a query hold.
-        by: "size" for rows as they are, "shape" for rows divided by their totals.
-        beyond_chance: Whether to ask about the populations behind the rows, as for `shape_distances`; by shape.
-        method: "asymptotic" or "guaranteed", as for `Estimate.interval`.
-        simultaneous: Whether the level holds for all queries together instead of for each.
+        about: "populations", "people" or "counts"; None takes the first of them that the releases allow.
+        level: With this probability all intervals hold.
+        each: Whether the level is for each query by itself.
+        keep: Whether to keep parties that have too few people to say anything.
         show_progress: Whether to show a bar on a terminal.
     """
-    estimator = pair_estimator(by, beyond_chance=beyond_chance)  # refuses what does not go together
     _check_size("queries", checked_sketches("queries", queries, 1))
-    queries, left_out = with_shapes(queries, by, 1, beyond_chance=beyond_chance)
+    if index is not None:
+        _check_size("index", checked_sketches("index", index, 1))
+    about = question(about, *((queries,) if index is None else (queries, index)))
+    queries, left_out = without_small(queries, about, 1, keep=keep)
     notes = [left_out]
     if index is None:
         rows = checked_sketches("index", queries, 2)
     else:
-        _check_size("index", checked_sketches("index", index, 1))
-        rows, left_out = with_shapes(index, by, 1, beyond_chance=beyond_chance)
+        rows, left_out = without_small(index, about, 1, keep=keep)
         notes.append(left_out)
     check_same_space((*queries.protocols, *rows.protocols))
     others = len(rows) - (index is None)
     answers_each = min(integer("count", count, at_least=1, at_most=2**31), others)
-    confidence = Level.of(level, method, others * (len(queries) if simultaneous else 1))  # before any work
+    confidence = Level.of(level, METHODS[0], others * (1 if each else len(queries)))  # before any work
     shortlist = Shortlist(len(queries), answers_each)
     noise_of_row, _ = noise_classes(rows.noises)
+    estimator = squared_distance_estimator(about)
     with progress("nearest", len(queries) * len(rows), "pairs", show=show_progress) as advance:
-        for tile in each_pair_once(queries, None if index is None else rows, estimator):
-            both_ways = index is None and not tile.estimate.within
-            _add(tile, noise_of_row, confidence, shortlist, both_ways=both_ways)
-            advance(tile.estimate.value.size * (1 + both_ways))
+        for tile in each_pair_once(queries, None if index is None else rows):
+            estimate = tile.estimate(estimator)
+            both_ways = index is None and not estimate.within
+            _add(tile, estimate, noise_of_row, confidence, shortlist, both_ways=both_ways)
+            advance(estimate.value.size * (1 + both_ways))
     answers = shortlist.answers()
-    answers |= {name: np.sqrt(np.maximum(answers[name], 0.0)) for name in ("value", "lower", "upper")}
-    labels = tuple(tuple(rows.labels[number] for number in line) for line in answers["indices"].tolist())
-    answers |= {"queries": queries.labels, "labels": labels, "simultaneous": simultaneous}
-    note = answer_note(by, clear_note(queries, rows), *notes, beyond_chance=beyond_chance)
-    return Nearest(**answers, level=level, by=by, beyond_chance=beyond_chance, note=note)
+    ends = [np.sqrt(np.maximum(answers.pop(name), 0.0)) for name in ("value", "lower", "upper")]
+    distance, similarity = np.stack(ends, axis=-1), None
+    if about != COUNTS:
+        similarity = np.empty_like(distance)
+        for number, (query, line) in enumerate(zip(queries, answers["indices"].tolist(), strict=True)):
+            similar = similarities_about(query, rows.rows(line), about)
+            both = similar.rule.interval(confidence)
+            similarity[number] = np.stack([similar.value[0], *(end[0] for end in both)], axis=-1)
+    least = None if similarity is None else similarity[..., 1]
+    return Nearest(
+        **answers,
+        queries=queries.labels,
+        labels=tuple(tuple(rows.labels[number] for number in line) for line in answers["indices"].tolist()),
+        verdict=verdicts(distance[..., 1], distance[..., 2], least, alike_limit(None, about)),
+        similarity=similarity,
+        distance=distance,
+        each=each,
+        about=about,
+        level=float(level),
+        note=answer_note(about, clear_note(queries, rows), *notes),
+    )
 
 
 def _check_size(name: str, rows: Sketches) -> None:
@@ -195,12 +222,18 @@ def _check_size(name: str, rows: Sketches) -> None:
 
 
 def _add(
-    tile: Tile, noise_of_row: NDArray[np.int64], level: Level, shortlist: Shortlist, *, both_ways: bool
+    tile: Tile,
+    estimate: Estimate,
+    noise_of_row: NDArray[np.int64],
+    level: Level,
+    shortlist: Shortlist,
+    *,
+    both_ways: bool,
 ) -> None:
     """Adds all pairs of a tile that can matter; `both_ways`: its rows are queries, and its columns, too."""
-    value, rule = np.nan_to_num(tile.estimate.value, nan=np.inf), tile.estimate.rule
+    value, rule = np.nan_to_num(estimate.value, nan=np.inf), estimate.rule
     is_pair = np.ones(value.shape, dtype=bool)
-    if tile.estimate.within:  # nobody is its own neighbor
+    if estimate.within:  # nobody is its own neighbor
         np.fill_diagonal(is_pair, False)
 
     def add(chosen: tuple[NDArray[np.int64], ...], lower: Floats, upper: Floats) -> None:

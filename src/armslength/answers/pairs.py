@@ -1,4 +1,4 @@
-"""Pairs of rows in tiles, so that no answer needs all pairs at once; checks, notes and tables of all answers."""
+"""What all answers share: the question, verdicts, tables and notes, and pairs of rows in tiles, so that no answer needs all at once."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,29 +9,35 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from armslength.checks import one_of
+from armslength.checks import number
 from armslength.errors import NotResolvableError, ParameterError, plural
-from armslength.estimates.distances import is_clear, squared_distances
+from armslength.estimates.distances import is_clear
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.pair_noise import Floats
-from armslength.estimates.shapes import (
-    COUNTS_NOTE,
-    POPULATIONS_NOTE,
-    has_spread,
-    some_labels,
-    squared_shape_distances,
-)
-from armslength.estimates.totals import has_sure_total
+from armslength.estimates.questions import COUNTS, PEOPLE, POPULATIONS, squared_distances_about
+from armslength.estimates.shapes import ALIKE
+from armslength.estimates.totals import has_sure_total, totals
 from armslength.estimates.typical import large_enough
-from armslength.results import Result
+from armslength.results import Result, percent
 from armslength.sketches.sketches import Sketches
 
 PairEstimator = Callable[[Sketches, Sketches | None], Estimate]
 
-BY = ("size", "shape")
-MORE, FEWER, NOT_FOUND = "more", "fewer", "no difference found"
+DIFFER, SAME, INCONCLUSIVE = VERDICTS = ("differ", "alike", "inconclusive")
+MORE, FEWER = "more", "fewer"
+QUESTION_TEXTS = {
+    POPULATIONS: "Do the populations differ, beyond chance?",
+    PEOPLE: "Do the people who were counted differ?",
+    COUNTS: "How far apart are the counts, size and profile together?",
+}
+ASSUMPTIONS = {
+    POPULATIONS: "As if each party's people were a random sample of people like them; families, clinics and repeat visits make chance larger",
+    PEOPLE: "About the people who were counted, not about the populations behind them",
+    COUNTS: "",
+}
 ROWS, COLUMNS = 256, 2048  # half a million pairs to a tile: 4 MiB for each number of a pair
 SMALL = 1024  # rows within which all pairs are one tile
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -39,15 +45,13 @@ class Answer(Result):
     """What answers have in common.
 
     Attributes:
-        level: The confidence, for all of the answer together.
-        by: "size" or "shape".
-        beyond_chance: Whether the answer is about the populations behind the rows, and not about the people counted.
+        about: The question: "populations", "people" or "counts".
+        level: The confidence, for all of the answer together unless the answer says otherwise.
         note: What must be known to read it; empty if nothing.
     """
 
+    about: str
     level: float
-    by: str
-    beyond_chance: bool = False
     note: str
 
     def _table(self, columns: dict[str, Any], **metadata: str) -> pa.Table:
@@ -59,65 +63,77 @@ class Answer(Result):
         if "in_clear" not in arrays:
             length = len(next(iter(arrays.values())))
             arrays["in_clear"] = pa.array(np.full(length, is_clear(self.note)))
-        metadata |= {"by": self.by, "beyond_chance": str(self.beyond_chance).lower()}
-        metadata |= {"level": repr(self.level), "note": self.note}
+        metadata |= {"about": self.about, "level": repr(self.level), "note": self.note}
         return pa.table(arrays).replace_schema_metadata(metadata)
+
+    def _question(self, scope: str) -> str:
+        """The first line of an answer: the question, and what the level is for, such as "all 36 pairs together"."""
+        return f"{QUESTION_TEXTS[self.about]}   {percent(self.level)} confidence, {scope}."
 
     @property
     def _unit(self) -> str:
         """The unit of a distance, for the label of an axis."""
-        return ", data units" if self.by == "size" else ", of shapes"
+        return ", data units" if self.about == COUNTS else " of profiles"
 
 
 @dataclass(frozen=True)
 class Tile:
-    """The pairs of consecutive rows of the left side with consecutive rows of the right side."""
+    """The pairs of consecutive rows of the left side with consecutive rows of the right side; None: the pairs within the left side."""
 
     first_row: int
     first_column: int
-    estimate: Estimate
+    left: Sketches
+    right: Sketches | None
+
+    def estimate(self, estimator: PairEstimator) -> Estimate:
+        """What an estimator makes of these pairs."""
+        return estimator(self.left, self.right)
 
 
-def pair_estimator(by: str, *, beyond_chance: bool = False) -> PairEstimator:
-    """Squared distances of rows as they are ("size"), or of rows divided by their totals ("shape")."""
-    if one_of("by", by, BY) == "shape":
-        return partial(squared_shape_distances, beyond_chance=beyond_chance)
-    if beyond_chance:
-        raise ParameterError("beyond_chance=True needs by='shape'", "beyond_chance", "by")
-    return squared_distances
+def squared_distance_estimator(about: str) -> PairEstimator:
+    """Squared distances for this question."""
+    return partial(squared_distances_about, about=about)
 
 
-def best_question(sketches: Sketches) -> tuple[str, bool]:
-    """(by, beyond_chance) of the question that people ask, as far as the releases allow it: do the populations' mixes differ?"""
-    if sketches.totals is None or has_sure_total(sketches).sum() < min(2, len(sketches)):
-        return "size", False
-    return "shape", has_spread(sketches) and not sketches.noises.has_shared
+def alike_limit(alike: Any, about: str) -> float | None:
+    """From which similarity on two parties are alike; for counts up to which distance, and None: no two are called alike."""
+    if alike is None:
+        return None if about == COUNTS else ALIKE
+    if about == COUNTS:
+        return number("alike", alike, above=-5e-324, at_most=1e300)
+    return number("alike", alike, above=0.0, at_most=1.0)
 
 
-def each_pair_once(a: Sketches, b: Sketches | None, estimator: PairEstimator) -> Iterator[Tile]:
+def verdicts(
+    lower: Floats, upper: Floats, similarity_lower: Floats | None, limit: float | None
+) -> NDArray[np.str_]:
+    """What is said of pairs with these ends of the distance and this lower end of the similarity.
+
+    For a given truth only one of "differ" and "alike" can be wrong, so a wrong verdict is as rare as an interval that misses.
+    """
+    words = np.where(lower > 0, DIFFER, INCONCLUSIVE)
+    if limit is None:
+        return words
+    is_alike = upper <= limit if similarity_lower is None else similarity_lower >= limit
+    return np.where(is_alike, SAME, words)
+
+
+def each_pair_once(a: Sketches, b: Sketches | None) -> Iterator[Tile]:
     """Tiles with every row of a against every row of b, or with every pair within a once."""
     if b is not None:
         for start in range(0, len(b), COLUMNS):
             columns = b.span(start, start + COLUMNS)
             for rows in row_blocks(len(a)):
-                yield Tile(rows.start, start, estimator(a.span(rows.start, rows.stop), columns))
+                yield Tile(rows.start, start, a.span(rows.start, rows.stop), columns)
     elif len(a) <= SMALL:
-        yield Tile(0, 0, estimator(a, None))
+        yield Tile(0, 0, a, None)
     else:
         for rows in row_blocks(len(a)):
-            yield from tiles_within(rows, a, estimator, from_diagonal=True)
-
-
-def tiles_within(
-    rows: range, sketches: Sketches, estimator: PairEstimator, *, from_diagonal: bool = False
-) -> Iterator[Tile]:
-    """Tiles with these rows against all rows (`from_diagonal`: without those before them)."""
-    left = sketches.span(rows.start, rows.stop)
-    # A tile of its own for the diagonal: there every row meets its own noise.
-    yield Tile(rows.start, rows.start, estimator(left, None))
-    for first, last in ((0, 0 if from_diagonal else rows.start), (rows.stop, len(sketches))):
-        for start in range(first, last, COLUMNS):
-            yield Tile(rows.start, start, estimator(left, sketches.span(start, min(start + COLUMNS, last))))
+            left = a.span(rows.start, rows.stop)
+            # A tile of its own for the diagonal: there every row meets its own noise.
+            yield Tile(rows.start, rows.start, left, None)
+            for start in range(rows.stop, len(a), COLUMNS):
+                yield Tile(rows.start, start, left, a.span(start, min(start + COLUMNS, len(a))))
 
 
 def row_blocks(count: int) -> Iterator[range]:
@@ -125,32 +141,44 @@ def row_blocks(count: int) -> Iterator[range]:
     return (range(start, min(start + ROWS, count)) for start in range(0, count, ROWS))
 
 
-def answer_note(by: str, *others: str, beyond_chance: bool = False) -> str:
-    """The note of an answer: which question it is for, and others; empty if there is nothing to note."""
-    question = POPULATIONS_NOTE if beyond_chance else COUNTS_NOTE
-    return "; ".join(filter(None, (question if by == "shape" else "", *others)))
+def answer_note(about: str, *others: str) -> str:
+    """The note of an answer: what its question assumes, and others; empty if there is nothing to note."""
+    return "; ".join(filter(None, (ASSUMPTIONS[about], *others)))
 
 
-def with_shapes(
-    sketches: Sketches, by: str, at_least: int, *, beyond_chance: bool = False
+def without_small(
+    sketches: Sketches, about: str, at_least: int, *, keep: bool = False
 ) -> tuple[Sketches, str]:
-    """The rows whose profiles something can be said of, if that is the question, and a note that names the others."""
-    if by != "shape" or sketches.totals is None:
+    """The rows that have enough people to say something about their profiles, if that is the question, and a note that names the others.
+
+    With `keep`, all rows whose number of people is surely above 0.
+    """
+    if about == COUNTS:
         return sketches, ""
-    is_large = large_enough(sketches, beyond_chance=beyond_chance)
+    is_large = (
+        has_sure_total(sketches) if keep else large_enough(sketches, beyond_chance=about == POPULATIONS)
+    )
     if is_large.all():
         return sketches, ""
-    names = some_labels(sketches.labels, ~is_large)
+    small = sketches[~is_large]
+    people = totals(small)
+    reach = people.value - people.interval()[0]
+    names = [
+        f"{label} (about {max(value, 0.0):,.0f} ± {end:,.0f})"
+        for label, value, end in zip(small.labels, people.value, reach, strict=True)
+    ]
+    more = [f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
+    named = ", ".join(names[:_MOST_NAMED] + more)
     if is_large.sum() < at_least:
         raise NotResolvableError(
-            f"too few people to say anything about {names}; {plural(int(is_large.sum()), 'party is', 'parties are')} left, and this takes {at_least}"
+            f"too few people to say anything about {named}; {plural(int(is_large.sum()), 'party is', 'parties are')} left, and this takes {at_least}"
         )
-    return sketches[is_large], f"left out, because they have too few people to say anything: {names}"
+    return sketches[is_large], f"left out, because of too few people: {named}"
 
 
-def verdicts(lower: Floats, upper: Floats) -> tuple[str, ...]:
-    """Of differences with these ends: whether there is more or fewer, or no difference was found."""
-    words = np.where(lower > 0, MORE, np.where(upper < 0, FEWER, NOT_FOUND))
+def directions(lower: Floats, upper: Floats) -> tuple[str, ...]:
+    """Of single differences with these ends: "more", "fewer" or "inconclusive"."""
+    words = np.where(lower > 0, MORE, np.where(upper < 0, FEWER, INCONCLUSIVE))
     return tuple(words.tolist())
 
 

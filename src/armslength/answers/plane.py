@@ -9,11 +9,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from armslength import plots
-from armslength.answers.pairs import Answer, answer_note, checked_sketches, pair_estimator
+from armslength.answers.pairs import Answer, answer_note, checked_sketches, without_small
 from armslength.checks import number
 from armslength.errors import plural
 from armslength.estimates.distances import clear_note, gram_matrix
 from armslength.estimates.pair_noise import PairNoises
+from armslength.estimates.questions import COUNTS, question, squared_distances_about
 from armslength.estimates.totals import totals
 from armslength.estimates.variance import ErrorModel
 from armslength.sketches.sketches import Sketches
@@ -23,9 +24,9 @@ Points = NDArray[np.float64]
 _FLAT = 1e-9  # of the largest eigenvalue, of either sign: what rounding leaves of an axis that is not there
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Plane(Answer):
-    """The parties as points of a plane, in data units.
+    """The parties as points of a plane.
 
     Attributes:
         labels: The n parties.
@@ -53,7 +54,7 @@ class Plane(Answer):
 
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with a point and an ellipse for each party."""
-        label = "data units" if self.by == "size" else "shapes"
+        label = "data units" if self.about == COUNTS else "profiles"
         return plots.scatter_map(self.places, self.reach, self.labels, label, self._title(), ax)
 
     def _title(self) -> str:
@@ -64,28 +65,39 @@ class Plane(Answer):
         return f"{parties}; {share}; ellipses at {100 * self.level:.6g}%"
 
 
-def plane(sketches: Sketches, level: float = 0.95, *, by: str = "size") -> Plane:
+def plane(sketches: Sketches, *, about: str | None = None, level: float = 0.95, keep: bool = False) -> Plane:
     """A map of the parties: points whose distances are near the estimated ones, and how surely each is placed.
 
     Classical multidimensional scaling of the estimated squared distances.
 
     Args:
         sketches: One row for each party.
+        about: "populations", "people" or "counts"; None takes the first of them that the releases allow.
         level: The probability that the ellipses are for.
-        by: "size" for rows as they are, "shape" for rows divided by their totals.
+        keep: Whether to keep parties that have too few people to say anything.
     """
-    checked_sketches("sketches", sketches, 1)
+    about = question(about, checked_sketches("sketches", sketches, 1))
     number("level", level, above=0.0, at_most=1 - 1e-12)
-    return plane_of(pair_estimator(by)(sketches, None).value, sketches, level, by)
+    rows, left_out = without_small(sketches, about, 1, keep=keep)
+    return plane_of(squared_distances_about(rows, None, about).value, rows, level, about, left_out)
 
 
-def plane_of(squared: Points, sketches: Sketches, level: float, by: str) -> Plane:
-    """The map of these estimated squared distances of the sketches, in data units."""
+def plane_of(squared: Points, sketches: Sketches, level: float, about: str, left_out: str = "") -> Plane:
+    """The map of these estimated squared distances of the sketches."""
     transform = sketches.transform
-    noise, projection = noise_of_rows(sketches, by), transform.projection_variance
-    picture = scaling(squared, noise, transform.sketch_dim, projection, level)
-    note = answer_note(by, clear_note(sketches))
-    return Plane(sketches.labels, *picture, level=level, by=by, note=note)
+    noise, projection = noise_of_rows(sketches, about), transform.projection_variance
+    places, reach, axes, share, against = scaling(squared, noise, transform.sketch_dim, projection, level)
+    return Plane(
+        labels=sketches.labels,
+        places=places,
+        reach=reach,
+        axes=axes,
+        share=share,
+        against=against,
+        about=about,
+        level=float(level),
+        note=answer_note(about, clear_note(sketches), left_out),
+    )
 
 
 def scaling(
@@ -121,9 +133,9 @@ def scaling(
     return places, reach, axes, min(share, 1.0), against
 
 
-def noise_of_rows(sketches: Sketches, by: str) -> Points:
+def noise_of_rows(sketches: Sketches, about: str) -> Points:
     """For each row, or row divided by its released total, the variance of its noise in one coordinate, in data units."""
     model, k2 = ErrorModel.of(sketches.protocols[0]), PairNoises.of_rows(sketches.noises).each("k2")
-    if by == "shape":
+    if about != COUNTS:
         k2 = k2 / totals(sketches).value ** 2
     return k2 * (model.bias * model.unit / model.coordinates)

@@ -1,4 +1,4 @@
-"""Squared distances, norms, inner products and cosines; distances are roots.
+"""Squared distances, norms, inner products and cosines of rows as they are, and roots of squares.
 
 Squares are unbiased with their exact variance. Intervals of products and cosines are approximate: their variance has several unknowns.
 """
@@ -30,14 +30,6 @@ APPROXIMATE = "approximate: norms and products in the variance are themselves es
 _UNNOTICED = 1e-6  # of a standard error
 _EXACT = 2.0**53
 _BLOCK_ROWS = 64  # of a matrix of pairs
-
-
-def distances(a: Sketches, b: Sketches | None = None) -> Estimate:
-    """‖x−y‖ for every row of a against every row of b, or for all pairs within a.
-
-    The square root of the squared estimate, clipped at 0: biased, so it carries an interval and no variance.
-    """
-    return as_distances(squared_distances(a, b))
 
 
 def squared_distances(a: Sketches, b: Sketches | None = None) -> Estimate:

@@ -5,7 +5,7 @@ estimates is in `shape_law`. Where totals are too coarse for it, and for guarant
 intervals of totals, norms and distances allow (proof: docs/reference/answers.md).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from armslength.errors import ParameterError
 from armslength.estimates.distances import (
     Pair,
-    as_distances,
     checked_pair,
     debiased_squares,
     pair_estimate,
@@ -30,19 +29,16 @@ from armslength.estimates.variance import ErrorModel
 from armslength.laws import Cumulants
 from armslength.sketches.sketches import Sketches
 
-COUNTS_NOTE = "about the mixes (each row divided by its released total) of the people counted"
-POPULATIONS_NOTE = (
-    "about the mixes of populations, as if each party's people were a random sample of people like them; "
-    "families, clinics and repeat visits make chance larger"
-)
-ALIKE = 0.95  # the cosine from which on two mixes are called alike
+ALIKE = 0.95  # the similarity from which on two profiles are alike
 # Shares of the error: most to the distance, which needs it most; a twentieth to each row's norm and total.
 _TO_DISTANCE, _TO_NORM, _TO_TOTAL = 0.8, 0.05, 0.05
 _HALVINGS = 20
 
 
-def shape_distances(a: Sketches, b: Sketches | None = None, *, beyond_chance: bool = False) -> Estimate:
-    """‖x/Tx − y/Ty‖ for every row of a against every row of b, or for all pairs within a; Tx is the total Σⱼ xⱼ.
+def squared_shape_distances(
+    a: Sketches, b: Sketches | None = None, *, beyond_chance: bool = False
+) -> Estimate:
+    """‖x/Tx − y/Ty‖² for every row of a against every row of b, or for all pairs within a; Tx is the total Σⱼ xⱼ.
 
     Args:
         a: Rows that were released with totals.
@@ -50,13 +46,6 @@ def shape_distances(a: Sketches, b: Sketches | None = None, *, beyond_chance: bo
         beyond_chance: Whether to ask about the populations behind the rows: chance is part of the error then, and is taken
             away from the distance. It needs event tables whose people have one vote each.
     """
-    return as_distances(squared_shape_distances(a, b, beyond_chance=beyond_chance))
-
-
-def squared_shape_distances(
-    a: Sketches, b: Sketches | None = None, *, beyond_chance: bool = False
-) -> Estimate:
-    """‖x/Tx − y/Ty‖² for all pairs of rows; the arguments are those of `shape_distances`."""
     shapes = Shapes(a, b, beyond_chance=beyond_chance)
     divided = [
         part.values / side.total[:, None] for side, part in zip(shapes.sides, shapes.sketches, strict=True)
@@ -67,19 +56,19 @@ def squared_shape_distances(
     value = law.value
     value[shapes.shared] = squares[shapes.shared]
     rule = Shape(law, Pair(shapes.model, shapes.noises, squares), shapes.sides, shapes.shared)
-    return shapes.estimate("squared shape distances", value, rule)
+    return shapes.estimate("squared distances of profiles", value, rule)
 
 
 def shape_cosines(a: Sketches, b: Sketches | None = None, *, beyond_chance: bool = False) -> Estimate:
     """How alike two shapes are: ⟨p, q⟩/(‖p‖·‖q‖), 1 for equal mixes, 0 for mixes that share no item.
 
-    The arguments are those of `shape_distances`. The interval is approximate; simulations are in docs/reference/populations.md.
+    The arguments are those of `squared_shape_distances`. The interval is approximate; simulations are in docs/reference/populations.md.
     """
     shapes = Shapes(a, b, beyond_chance=beyond_chance)
     rule = shapes.likeness(*shapes.rows)
     rule.value[shapes.shared] = np.where(shapes.is_equal, 1.0, np.nan)
     rule = replace(rule, shared=shapes.shared, is_equal=shapes.is_equal, sides=shapes.sides)
-    return shapes.estimate("shape cosines", rule.value, rule)
+    return shapes.estimate("similarities", rule.value, rule)
 
 
 class Shapes:
@@ -104,8 +93,8 @@ class Shapes:
             self.is_equal = merged.each("k2") == 0
         if beyond_chance and not self.is_equal.all():
             raise ParameterError(
-                "rows that share a release have people in common, so nothing can be said beyond chance; compare them with beyond_chance=False",
-                "beyond_chance",
+                "rows that share a release have people in common, so nothing can be said about populations; ask about='people'",
+                "about",
             )
 
     def _rows(self, sketches: Sketches, side: "_Side") -> ShapeRows:
@@ -148,9 +137,7 @@ class Shapes:
         level = Level(DOUBTFUL, METHODS[0])
         is_doubtful = ~np.concatenate([side.totals.is_positive(level) for side in self.sides])
         doubtful = some_labels((*left.labels, *right.labels), is_doubtful)
-        note = POPULATIONS_NOTE if self.beyond_chance else COUNTS_NOTE
-        note += f"; nothing is said of {doubtful}: the total may be 0" if doubtful else ""
-        quantity += " beyond chance" if self.beyond_chance else ""
+        note = f"nothing is known of {doubtful}: the total may be 0" if doubtful else ""
         return pair_estimate(quantity, value, self.sketches, rule, within=self.within, note=note)
 
 
@@ -179,9 +166,8 @@ def spread_of(sketches: Sketches, people: Floats) -> Spread:
     """
     if sketches.spread is None or not has_spread(sketches):
         raise ParameterError(
-            "beyond_chance needs released votes, or sums of such rows; "
-            'release events with contribution="vote" and a total_share, or ask about the people counted (beyond_chance=False)',
-            "beyond_chance",
+            "only releases in which people vote, and their sums, can be asked about populations; ask about='people' or about='counts'",
+            "about",
         )
     noises, unit = sketches.noises, float(sketches.protocols[0].resolution)
     first = noises.starts[:-1]
@@ -311,8 +297,23 @@ class Likeness:
         lower[self.shared], upper[self.shared] = np.where(self.is_equal, 1.0, self.least), 1.0
         return lower, upper
 
+    def is_at_least(self, cosine: float, level: Level) -> NDArray[np.bool_]:
+        """Whether the lower end is at least so much."""
+        is_above = (self.value >= cosine) & ~self._are_possible(level.tail, -1)(
+            np.full_like(self.value, -cosine)
+        )
+        if self.sides is not None:
+            is_above &= _have_totals(self.sides, level)
+        is_above[self.shared] = self.is_equal
+        return is_above
+
     def _highest(self, tail: float, sign: int, most: float) -> Floats:
-        """The largest cosine of z and w·sign, up to `most`, that the estimate does not exclude.
+        """The largest cosine of z and w·sign, up to `most`, that the estimate does not exclude."""
+        value = sign * self.value
+        return bisect(self._are_possible(tail, sign), value, np.full_like(value, most), _HALVINGS)[1]
+
+    def _are_possible(self, tail: float, sign: int) -> Callable[[Floats], NDArray[np.bool_]]:
+        """Whether the estimates do not exclude these cosines of z and w·sign.
 
         4(ĉ − c) = (1−c)·(‖z+w‖² − 2(1+c)) − (1+c)·(‖z−w‖² − 2(1−c)): the errors of two distances, each at its own limit.
         """
@@ -330,7 +331,7 @@ class Likeness:
             possible: NDArray[np.bool_] = np.where(smallest > 0, any_length, smallest) <= value
             return possible
 
-        return bisect(is_possible, value, np.full_like(value, most), _HALVINGS)[1]
+        return is_possible
 
     def _uneven(self) -> Floats:
         """By how much one row has more noise and chance than the other, as a share of what both have."""

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +19,20 @@ from armslength.answers.explain import (
     undercounts,
 )
 from armslength.answers.outliers import Outliers, outliers_of
-from armslength.answers.pairs import best_question, pair_estimator, with_shapes
+from armslength.answers.pairs import DIFFER, INCONCLUSIVE, alike_limit, answer_note, verdicts, without_small
 from armslength.answers.plane import Plane, plane_of
-from armslength.checks import short_repr
 from armslength.errors import ParameterError
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Level
 from armslength.estimates.prevalence import Prevalence
-from armslength.estimates.shapes import ALIKE, Shape, shape_cosines
+from armslength.estimates.questions import (
+    COUNTS,
+    POPULATIONS,
+    question,
+    similarities_about,
+    squared_distances_about,
+)
+from armslength.estimates.shapes import Shape
 from armslength.reporting.markup import NumberStyle
 from armslength.sketches.sketches import Sketches, concat, sum_rows
 
@@ -57,7 +63,7 @@ class Reasons:
             NaN where nothing can be said, or there are no margins. None where these are too many numbers for a page.
         missing: The share of people that may be missing in each value, for each of these sides.
         explanations: The differences between some sides; a text where nothing can be said.
-        beyond_chance: Whether they are about the populations behind the rows.
+        about: "populations" or "people".
         choices: For how many comparisons the intervals hold together.
     """
 
@@ -67,7 +73,7 @@ class Reasons:
     sides: Matrix | None
     missing: Matrix | None
     explanations: dict[Comparison, Explanation | str]
-    beyond_chance: bool
+    about: str
     choices: int
 
     @property
@@ -93,8 +99,9 @@ class Findings:
 
     labels: tuple[str, ...]  # each of them once
     level: float  # the confidence of all statements
-    simultaneous: bool  # whether all intervals hold together
-    by: str  # "size" or "shape"
+    each: bool  # whether each interval holds by itself
+    about: str  # "populations", "people" or "counts"
+    alike: float | None  # the similarity from which on, or the distance up to which parties are alike
     squared: Matrix  # estimated squared distances; they may be negative
     lower: Matrix  # ends of the intervals of the distances
     upper: Matrix
@@ -103,12 +110,10 @@ class Findings:
     plane: Plane | None  # None for one party
     outliers: Outliers | None  # None for fewer than three parties, or rows that have a release in common
     in_clear: tuple[bool, ...]  # for each party, whether it holds data without noise
-    beyond_chance: bool = False  # whether it is about the populations behind the rows
-    likeness: tuple[Matrix, ...] | None = None  # the cosines of the mixes, and their ends; None by size
-    left_out: tuple[str, ...] = ()  # parties with too few people to say anything about their mix
-    remedy: "Remedy | None" = None  # of pairs that are neither told apart nor alike; None by size
+    likeness: tuple[Matrix, ...] | None = None  # the similarities, and their ends; None about counts
+    left_out: str = ""  # which parties have too few people to say anything, in words
+    remedy: "Remedy | None" = None  # of pairs that are inconclusive; None about counts
     sketches: Sketches | None = None  # of these parties; None explains nothing
-    explains_populations: bool = True  # whether the reasons are about the populations behind the rows
 
     @cached_property
     def reasons(self) -> Reasons | str:
@@ -125,17 +130,19 @@ class Findings:
         if self.sketches is None or len(groups) < 2:
             return ()
         sums = concat([sum_rows(self.sketches.rows(rows), "group") for rows in groups])
-        estimate = pair_estimator(self.by, beyond_chance=self.beyond_chance)(sums, None)
-        ends = estimate.interval(self.level, simultaneous=self.simultaneous)
+        estimate = squared_distances_about(sums, None, self.about)
+        ends = estimate.interval(self.level, simultaneous=not self.each)
         return tuple(np.sqrt(np.maximum(squares, 0.0)) for squares in (estimate.value, *ends))
 
     @cached_property
-    def is_alike(self) -> NDArray[np.bool_]:
-        """For each pair, whether its mixes are surely nearly the same, told apart or not."""
-        if self.likeness is None:
-            return np.zeros(self.squared.shape, dtype=np.bool_)
-        alike: NDArray[np.bool_] = self.likeness[1] >= ALIKE
-        return alike
+    def verdict(self) -> NDArray[np.str_]:
+        """For each pair "differ", "alike" or "inconclusive"."""
+        least = None if self.likeness is None else self.likeness[1]
+        return verdicts(self.lower, self.upper, least, self.alike)
+
+    def is_verdict(self, word: str) -> NDArray[np.bool_]:
+        """For each pair whether this is its verdict."""
+        return np.equal(self.verdict, word)
 
     @cached_property
     def groups(self) -> tuple[Rows, ...]:
@@ -174,20 +181,14 @@ class Findings:
         return np.sqrt(np.maximum(self.squared, 0.0))
 
     @cached_property
-    def resolved(self) -> NDArray[np.bool_]:
-        """For each pair, whether its interval excludes 0."""
-        return np.greater(self.lower, 0)
-
-    @cached_property
     def pairs(self) -> Pairs:
         """Rows and columns of all pairs, each pair once, in the order of the upper triangle."""
         rows, columns = np.triu_indices(len(self.labels), 1)
         return rows, columns
 
-    @cached_property
-    def resolved_pairs(self) -> int:
-        """How many pairs are resolved."""
-        return int(self.resolved[self.pairs].sum())
+    def count(self, word: str) -> int:
+        """How many pairs have this verdict."""
+        return int(self.is_verdict(word)[self.pairs].sum())
 
     @cached_property
     def style(self) -> NumberStyle:
@@ -214,22 +215,22 @@ class Findings:
 
     @cached_property
     def color_range(self) -> tuple[float, float]:
-        """The distances of the first and the last color: those of all resolved pairs, unless a few are far beyond the rest."""
-        distances, resolved = self.distance[self.pairs], self.resolved[self.pairs]
-        colored = distances[resolved] if resolved.any() else distances
+        """The distances of the first and the last color: those of all pairs with a verdict, unless a few are far beyond the rest."""
+        distances, known = self.distance[self.pairs], ~self.is_verdict(INCONCLUSIVE)[self.pairs]
+        colored = distances[known] if known.any() else distances
         if not len(colored):
             return 0.0, 1.0
         return float(colored.min()), min(float(colored.max()), 1.5 * float(np.quantile(colored, 0.95)))
 
     def surest_pairs(self, count: int, *, is_closest: bool) -> list[tuple[int, int]]:
-        """The pairs that are surely nearest and not told apart, or alike; or those that are told apart and surely farthest.
+        """The pairs that are alike, or else inconclusive, and surely nearest; or those that differ and are surely farthest.
 
         They are chosen by the sure ends of the numbers that the page shows of them, and ordered by these numbers.
         """
         value, near, far = (self.distance, self.upper, self.lower)
         if self.likeness is not None:
             value, near, far = (-np.maximum(cosines, 0.0) for cosines in self.likeness)
-        is_listed = (~self.resolved | self.is_alike if is_closest else self.resolved)[self.pairs]
+        is_listed = (self.is_verdict(DIFFER) ^ is_closest)[self.pairs]
         ends, values = (near, value) if is_closest else (-far, -value)
         ends, values = ends[self.pairs], values[self.pairs]
         best = np.flatnonzero(is_listed & np.isfinite(ends))
@@ -256,12 +257,13 @@ class Remedy(NamedTuple):
 def findings_of(
     sketches: Sketches,
     *,
+    about: str | None,
     level: float,
-    simultaneous: bool,
-    by: str | None = None,
-    beyond_chance: bool | None = None,
+    each: bool = False,
+    alike: float | None = None,
+    keep: bool = False,
 ) -> Findings:
-    """All numbers of a report, from one estimate of all pairs; by default about the best question that the releases allow."""
+    """All numbers of a report, from one estimate of all pairs; by default about the strongest question that the releases allow."""
     if not isinstance(sketches, Sketches):
         raise ParameterError(f"sketches must be al.Sketches, got {type(sketches).__name__}", "sketches")
     count = len(sketches)
@@ -270,35 +272,34 @@ def findings_of(
             f"sketches must be 1 to {MOST_PARTIES} rows to report, got {count}; choose rows, or add groups up",
             "sketches",
         )
-    if not isinstance(simultaneous, bool):
-        raise ParameterError(
-            f"simultaneous must be True or False, got {short_repr(simultaneous)}", "simultaneous"
-        )
-    best_by, best_beyond_chance = best_question(sketches)
-    by = best_by if by is None else by
-    explains_populations = beyond_chance is not False
-    if beyond_chance is None:
-        beyond_chance = by == "shape" and best_beyond_chance
-    left_out: tuple[str, ...] = ()
+    about = question(about, sketches)
+    limit = alike_limit(alike, about)
+    left_out = ""
     if count > 1:
-        rows, _ = with_shapes(sketches, by, 2, beyond_chance=beyond_chance)
-        left_out = tuple((Counter(sketches.labels) - Counter(rows.labels)).elements())
-        sketches, count = rows, len(rows)
-    estimate = pair_estimator(by, beyond_chance=beyond_chance)(sketches, None)
+        sketches, left_out = without_small(sketches, about, 2, keep=keep)
+        count = len(sketches)
+    estimate = squared_distances_about(sketches, None, about)
     if not np.isfinite(estimate.value).all():
         raise ParameterError("a report cannot show estimates that are infinite or NaN")
     joint = estimate.interval(level, simultaneous=True)
-    lower, upper = joint if simultaneous else estimate.interval(level)
-    has_typical = count > 2 and (by == "size" or not sketches.noises.has_shared)
+    lower, upper = estimate.interval(level) if each else joint
+    has_typical = count > 2 and (about == COUNTS or not sketches.noises.has_shared)
     likeness = remedy = None
-    question: dict[str, Any] = {"level": level, "by": by, "beyond_chance": beyond_chance}
-    if by == "shape":
-        cosines = shape_cosines(sketches, beyond_chance=beyond_chance)
-        likeness = cosines.value, *cosines.interval(level, simultaneous=simultaneous)
-        remedy = _remedy(estimate, (joint[0] <= 0) & (likeness[1] < ALIKE), level)
+    differ = verdicts(np.sqrt(joint[0]), np.sqrt(joint[1]), None, limit if about == COUNTS else None)
+    is_different = differ == DIFFER
+    if about != COUNTS:
+        similar = similarities_about(sketches, None, about)
+        together = similar.interval(level, simultaneous=True)
+        likeness = similar.value, *(similar.interval(level) if each else together)
+        is_different &= together[0] < (1.0 if limit is None else limit)
+        remedy = _remedy(estimate, (joint[0] <= 0) & (together[0] < (1.0 if limit is None else limit)), level)
+    note = answer_note(about, left_out)
     return Findings(
         labels=_unique(sketches.labels),
-        simultaneous=simultaneous,
+        level=level,
+        each=each,
+        about=about,
+        alike=limit,
         likeness=likeness,
         left_out=left_out,
         remedy=remedy,
@@ -306,13 +307,13 @@ def findings_of(
         lower=np.sqrt(lower),
         upper=np.sqrt(upper),
         joint_interval=(np.sqrt(joint[0]), np.sqrt(joint[1])),
-        clusters=cluster_estimate(estimate, joint[0] > 0, **question) if count > 1 else None,
-        plane=plane_of(estimate.value, sketches, level, by) if count > 1 else None,
-        outliers=outliers_of(sketches, **question) if has_typical else None,
+        clusters=cluster_estimate(estimate, is_different, about=about, level=level, note=note)
+        if count > 1
+        else None,
+        plane=plane_of(estimate.value, sketches, level, about) if count > 1 else None,
+        outliers=outliers_of(sketches, about=about, level=level, alike=limit) if has_typical else None,
         in_clear=estimate.in_clear[0],
         sketches=sketches,
-        explains_populations=explains_populations,
-        **question,
     )
 
 
@@ -320,18 +321,18 @@ def _reasons(findings: Findings, sketches: Sketches) -> Reasons | str:
     """The reasons of what the findings speak of, or why there are none. The choice of groups is taken as given.
 
     Guarantee: with probability at least the level all intervals hold together: half of the error is for all pairs of parties, half for
-    all pairs of groups, and each group and each party against the typical party. Not simultaneous: those of each pair.
+    all pairs of groups, and each group and each party against the typical party. With `each`: those of each pair.
     """
     known = frozenset(np.flatnonzero(explainable(sketches)).tolist())
     if len(known) < 2:
         return "no two were released with the same item groups"
     if sketches.noises.has_shared:
         return "some rows have a release in common"
-    count, beyond_chance = len(sketches), findings.explains_populations
+    count, about = len(sketches), POPULATIONS if findings.about == COUNTS else findings.about
     groups = findings.groups[:MOST_GROUPS]
     choices = count * (count - 1) // 2, len(groups) * (len(groups) + 1) // 2 + count
     of_pair = of_group = 1 - findings.level
-    if findings.simultaneous:
+    if not findings.each:
         of_pair /= choices[0] * (1 if count == 2 else 2)
         of_group /= choices[1] * 2
     parties = [(row,) for row in range(count)]
@@ -341,7 +342,7 @@ def _reasons(findings: Findings, sketches: Sketches) -> Reasons | str:
         **{(parties[i], parties[j]): of_pair for i, j in pairs},
         **{(TYPICAL, rows): of_group for rows in (*groups, *outliers)},
     }
-    sides = _Sides(sketches, known, beyond_chance=beyond_chance)
+    sides = _Sides(sketches, known, about)
     has_typical = 2 < count <= _MOST_ALONE
     blocks: list[list[tuple[Matrix, float]]] = []
     try:
@@ -362,20 +363,20 @@ def _reasons(findings: Findings, sketches: Sketches) -> Reasons | str:
         sides=np.array([[of for of, _ in block] for block in blocks]) if blocks else None,
         missing=np.array([[share for _, share in block] for block in blocks]) if blocks else None,
         explanations={pair: answer for pair, answer in explanations.items() if answer is not None},
-        beyond_chance=beyond_chance,
-        choices=sum(choices) if findings.simultaneous and count > 2 else 1,
+        about=about,
+        choices=sum(choices) if not findings.each and count > 2 else 1,
     )
 
 
 class _Sides:
     """The rows whose margins count the same, by the numbers that they have on the page."""
 
-    def __init__(self, sketches: Sketches, known: frozenset[int], *, beyond_chance: bool) -> None:
+    def __init__(self, sketches: Sketches, known: frozenset[int], about: str) -> None:
         numbers = sorted(known)
         self.rows = sketches.rows(numbers)
         self.names = self.rows.margin_names
         self.places = {number: place for place, number in enumerate(numbers)}
-        self.beyond_chance = beyond_chance
+        self.about = about
 
     def side(self, rows: Rows, *, typical: bool = False) -> Side | None:
         """These rows, or the typical party of the others; None if there are none."""
@@ -390,13 +391,13 @@ class _Sides:
         if pair[0] is None or pair[1] is None:
             return None
         sides = [pair[0], pair[1]]
-        return explain_sides(sides, [(0, 1)], beyond_chance=self.beyond_chance, level=1 - miss)[0]
+        return explain_sides(sides, [(0, 1)], about=self.about, level=1 - miss)[0]
 
     def limits(self, rows: Rows, miss: float, *, typical: bool = False) -> tuple[Matrix, float]:
         """(value, lower, upper) of every item group of a side, and the share of people that may be missing; NaN where nothing can be said."""
         side = self.side(rows, typical=typical)
         if side is not None:
-            people = Prevalence.of(side.rows, beyond_chance=self.beyond_chance, weights=side.weights)
+            people = Prevalence.of(side.rows, beyond_chance=self.about == POPULATIONS, weights=side.weights)
             tail = miss / 2 / len(self.names)
             if can_be_said(people, tail):
                 limits = people.limits(tail)
