@@ -215,16 +215,16 @@ def resampled(sums: Sums, protocol: al.Protocol, rng: np.random.Generator) -> Su
 
 def called(rows: al.Sketches) -> set[str]:
     """The parties that are called outliers."""
-    found = al.outliers(rows, LEVEL, factor=FACTOR, by="shape", beyond_chance=True)
+    found = al.outliers(rows, LEVEL, factor=FACTOR, about="populations")
     return {name for name, is_outlier in zip(found.labels, found.is_outlier, strict=True) if is_outlier}
 
 
 def groups_hold(rows: al.Sketches) -> bool:
     """Whether no group has two parties that `al.compare` finds to differ."""
-    tree = al.cluster(rows, level=LEVEL, by="shape", beyond_chance=True)
+    tree = al.cluster(rows, level=LEVEL, about="populations")
     group = {name: number for number, names in enumerate(tree.groups()) for name in names}
     pairs = al.compare(
-        rows[list(tree.labels)], by="shape", beyond_chance=True, level=LEVEL, simultaneous=True
+        rows[list(tree.labels)], about="populations", level=LEVEL, simultaneous=True
     ).read_all()
     left, right, differ = (pairs[name].to_pylist() for name in ("left", "right", "resolved"))
     return not any(

@@ -274,7 +274,7 @@ def _margins(case: Case, rows: al.Sketches, pair: tuple[str, str]) -> tuple[floa
     """What `al.explain` finds of the people counted, as the histogram's intervals are about them, too."""
     truth = case.prevalences(pair[1]) - case.prevalences(pair[0])
     try:
-        found = al.explain(rows[pair[0]], rows[pair[1]], beyond_chance=False, level=1 - ERROR)
+        found = al.explain(rows[pair[0]], rows[pair[1]], about="people", level=1 - ERROR)
     except al.NotResolvableError:
         return 0.0, 0.0, 0.0
     names = [*case.prefixes, "(other)"]
@@ -334,7 +334,7 @@ def _items(
     value, lower, upper = np.full((3, len(truth)), [[np.nan], [-np.inf], [np.inf]])
     try:
         found = al.explain_items(
-            rows[pair[0]], rows[pair[1]], listed, by="shape", level=1 - ERROR, vocabulary=vocabulary
+            rows[pair[0]], rows[pair[1]], listed, about="people", level=1 - ERROR, vocabulary=vocabulary
         )
     except al.NotResolvableError:
         if vocabulary is None:

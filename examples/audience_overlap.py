@@ -83,10 +83,10 @@ def interests_compared(audiences: list[Audience]) -> None:
     sketches = released(tables, plan.protocol, "interest")
     mixes = np.array([votes(*audience) for audience in audiences])
     unit = mixes / np.linalg.norm(mixes, axis=1, keepdims=True)
-    show("Similarity of interests (1: the same)", al.shape_cosines(sketches), unit @ unit.T, 3)
+    show("Similarity of interests (1: the same)", al.similarities(sketches, about="people"), unit @ unit.T, 3)
     distances = np.linalg.norm(mixes[:, None] - mixes[None], axis=2)
-    show("Distance of interests", al.shape_distances(sketches), distances, 4)
-    print(f"\n{al.nearest(sketches, count=1, by='shape')}")
+    show("Distance of interests", al.distances(sketches, about="people"), distances, 4)
+    print(f"\n{al.nearest(sketches, count=1, about="people")}")
 
 
 def votes(users: NDArray[np.int64], interests: NDArray[np.int64]) -> NDArray[np.float64]:

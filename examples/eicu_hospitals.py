@@ -157,7 +157,7 @@ def main() -> None:
         "\n  The intervals are about all patients like these. The patients at hand (last column) are less similar than that:"
         "\n  two samples of one population always differ a little.\n"
     )
-    print(al.outliers(sketches, by="shape", beyond_chance=True))
+    print(al.outliers(sketches, about="populations"))
 
 
 if __name__ == "__main__":

@@ -69,15 +69,13 @@ def run_demo(folder: Path, say: Print) -> Path:
     chapters, protocol, sketches = folder / "chapters.csv", folder / "protocol.json", folder / "sketches"
     lines = ["prefix,group", *(f"{letter},{chapter}" for letter, chapter in CHAPTERS.items())]
     chapters.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    question = ("--by", "shape", "--beyond-chance")
     people = ("--parties", len(hospitals), "--people", f"{_FEWEST}:{_MOST}", "--items-per-person", 3)
     size = ("--unit", "one patient", "--max-sketch-dim", 256, "--seed", "trial-2026")
     settings = ("--epsilon", 1, *people, *size, "--margins", chapters)
     step("2. Will it work?", "plan", *settings, "--overwrite", "-o", protocol)
     _release(folder, hospitals, protocol, sketches, say)
-    show = ("--simultaneous", "--quantity", "cosine", "--top", 10)
-    step("4. Do the populations differ in their mix of diagnoses?", "compare", sketches, *question, *show)
-    step("5. Which hospitals belong together?", "cluster", sketches, *question)
+    step("4. Do the populations differ?", "compare", sketches)
+    step("5. Which hospitals belong together?", "cluster", sketches)
     say(_hidden(hospitals))
     pair = [hospital.name for hospital in hospitals[:2]]
     step("6. What sets two hospitals apart?", "explain", sketches, *pair)

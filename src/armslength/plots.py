@@ -26,7 +26,7 @@ Curves = dict[str, list[tuple[float, float]]]  # by name: (x, relative error)
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1)), "-")
 FORMATS = (".svg", ".png")
-NOT_RESOLVED = "not resolved: may be 0"
+INCONCLUSIVE = "inconclusive: may be 0"
 _GRAY, _MIDDLE, _LIGHT = "#767676", "#a8a8a8", "#ececec"
 _DASHED = (0, (3, 2))
 _MOST_LABELS = 60  # of an axis
@@ -62,7 +62,7 @@ def heat_map(
     if hatched.any():
         style: dict[str, Any] = {"facecolor": _LIGHT, "edgecolor": _MIDDLE, "hatch": "////", "linewidth": 0.0}
         outlines = _matplotlib("matplotlib.path").Path(*_cell_outlines(hatched))
-        axes.add_patch(_matplotlib("matplotlib.patches").PathPatch(outlines, **style, label=NOT_RESOLVED))
+        axes.add_patch(_matplotlib("matplotlib.patches").PathPatch(outlines, **style, label=INCONCLUSIVE))
         _legend(axes)
     _name_ticks(axes.yaxis, labels[0])
     _name_ticks(axes.xaxis, labels[1])
@@ -85,7 +85,7 @@ def forest(
     *,
     is_sorted: bool = False,
     marks: Sequence[tuple[float, str]] = (),
-    words: tuple[str, str] = ("resolved", NOT_RESOLVED),
+    words: tuple[str, str] = ("differ", INCONCLUSIVE),
 ) -> Any:
     """Axes with a line for each interval, the largest value at the top unless `is_sorted`; infinite ends are arrows.
 
@@ -131,6 +131,12 @@ def forest(
     if step > 1:
         axes.set_ylabel(f"one row in {step} is drawn")
     return _finished(axes, label)
+
+
+def ends_of(numbers: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """(value, lower, upper) of numbers that have these along their last axis."""
+    value, lower, upper = numbers.reshape(-1, 3).T
+    return value, lower, upper
 
 
 def bars(

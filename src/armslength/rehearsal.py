@@ -151,11 +151,11 @@ def rehearse(data: PublicData, epsilons: Sequence[str], dims: Sequence[int], sha
 
 def _answers(sketches: al.Sketches) -> _Answers:
     """The pairs told apart beyond chance, and the groups in which none is."""
-    resolved = al.shape_distances(sketches, beyond_chance=True).resolved(LEVEL, simultaneous=True)
+    resolved = al.distances(sketches, about="populations").resolved(LEVEL, simultaneous=True)
     part = sketches[large_enough(sketches, beyond_chance=True)]
     if len(part) < 2:
         return np.triu(resolved, 1), set()
-    groups = al.cluster(part, by="shape", beyond_chance=True, level=LEVEL).groups()
+    groups = al.cluster(part, about="populations", level=LEVEL).groups()
     return np.triu(resolved, 1), set(map(frozenset, groups))
 
 

@@ -17,7 +17,7 @@ class Report:
     """A report on the disk, its numbers, and a page that shows it and writes down what happens."""
 
     def __init__(self, sketches, folder, by="size"):
-        self.findings = findings_of(sketches, level=0.95, simultaneous=True, by=by)
+        self.findings = findings_of(sketches, level=0.95, simultaneous=True, about=by)
         self.path = folder / "report.html"
         self.path.write_text(page_of(self.findings, sketches, None), encoding="utf-8")
 

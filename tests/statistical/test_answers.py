@@ -136,10 +136,10 @@ def test_shapes_lie_in_their_intervals(k, epsilon, share, monkeypatch):
     widths = []
     for protocol in protocols(total, k, epsilon, total_share=share):
         sketches = protocol.release(x, ledger=al.NO_LEDGER)
-        lower, upper = (end[pairs] for end in al.shape_distances(sketches).interval(level))
+        lower, upper = (end[pairs] for end in al.distances(sketches, about="people").interval(level))
         with monkeypatch.context() as patched:
             patched.setattr(shapes.Total, "variance", np.zeros(3))
-            narrow = [end[pairs] for end in al.shape_distances(sketches).interval(level)]
+            narrow = [end[pairs] for end in al.distances(sketches, about="people").interval(level)]
         missed += (lower > truth[pairs]) | (truth[pairs] > upper)
         naive += (narrow[0] > truth[pairs]) | (truth[pairs] > narrow[1])
         widths.append((upper - lower, narrow[1] - narrow[0]))

@@ -35,7 +35,7 @@ def changes(shared, *, shift, seeds=SEEDS, rounds=ROUNDS, people=PEOPLE, **field
                 )
                 for each in (chances, later)
             )
-            yield al.drift(before, after, LEVEL, by="shape", **({"beyond_chance": True} | fields)).resolved
+            yield al.drift(before, after, LEVEL, about="people", **({"beyond_chance": True} | fields)).resolved
 
 
 @pytest.mark.parametrize("shared", [0, 0.5, 1])

@@ -58,9 +58,9 @@ SIZES = np.geomspace(500, 40_000, 12).astype(int).tolist()
 def test_equal_parties_are_seldom_found_to_differ_or_called():
     differ = called = 0
     for rows in trials([(population(0), people) for people in SIZES]):
-        tree = al.cluster(rows, by="shape", beyond_chance=True)
+        tree = al.cluster(rows, about="populations")
         differ += tree.differ.any()
-        called += al.outliers(rows, by="shape", beyond_chance=True).is_outlier.any()
+        called += al.outliers(rows, about="populations").is_outlier.any()
     assert max(differ, called) <= most(ERROR, TRIALS)
 
 
@@ -71,7 +71,7 @@ def test_true_groups_are_found_and_hold_no_two_parties_that_differ(groups):
     kind = np.arange(9) % groups
     complete = wrong = 0
     for rows in trials(parties, 30):
-        tree = al.cluster(rows, by="shape", beyond_chance=True)
+        tree = al.cluster(rows, about="populations")
         number = tree.flat()
         same = np.equal.outer(number, number)
         assert not (tree.differ & same).any()
@@ -91,7 +91,7 @@ def test_one_odd_party_with_most_of_the_people_hides_nobody():
     parties = [*zip([*ordinary, small], sizes, strict=True), (mixed(population(300), 0.6), odd_people)]
     called = np.zeros(len(parties), dtype=int)
     for rows in trials(parties, 20):
-        found = al.outliers(rows, by="shape", beyond_chance=True)
+        found = al.outliers(rows, about="populations")
         called[[rows.labels.index(name) for name in found.labels]] += found.is_outlier
     assert (called[10:] >= 16).all()
     assert called[:10].sum() <= most(ERROR, 20)

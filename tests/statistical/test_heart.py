@@ -53,6 +53,6 @@ def test_hospitals_that_differ_are_told_apart(beyond_chance):
         public_groups=hospitals,
         ledger=al.NO_LEDGER,
     )
-    resolved = al.shape_distances(sketches, beyond_chance=beyond_chance).resolved(0.95, simultaneous=True)
+    resolved = al.distances(sketches, about="populations" if beyond_chance else "people").resolved(0.95, simultaneous=True)
     # All six pairs are far apart: 0.1 to 0.16, where equal mixes are told apart from about 0.06 on.
     assert np.triu(resolved, 1).sum() >= 5

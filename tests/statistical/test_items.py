@@ -193,7 +193,7 @@ def test_misses_on_data_are_at_most_as_many_as_stated(name, sketch, asked):
                 counts, transform, epsilon=4, total_share="0.1"
             )  # 94 people are in one party
         by = "shape" if by_shape else "size"
-        answer = al.explain_items(rows["a"], rows["b"], items, level=1 - ERROR, by=by)
+        answer = al.explain_items(rows["a"], rows["b"], items, level=1 - ERROR, about=by)
         wanted = with_ties(answer, truth)
         misses += bool(((wanted < answer.lower) | (wanted > answer.upper)).any())
     check_bound(misses, trials, ERROR)
@@ -269,7 +269,7 @@ def test_shares_with_coarse_totals():
         # the noise of a total has a scale of 1/(ε·share) = 500 where totals are about 8,000
         rows = released(counts, transform, epsilon="0.1", contribution=1, total_share="0.02")
         try:
-            answer = al.explain_items(rows["a"], rows["b"], range(30), level=1 - ERROR, by="shape")
+            answer = al.explain_items(rows["a"], rows["b"], range(30), level=1 - ERROR, about="people")
         except al.NotResolvableError:
             continue  # a total that may be 0: nothing was said, so nothing was wrong
         wanted = truth[list(map(int, answer.items))]

@@ -107,7 +107,7 @@ PLOTS = {
     "pairs": lambda rows, **more: al.distances(rows).plot(kind="intervals", simultaneous=True, **more),
     "one row": lambda rows, **more: al.squared_distances(rows[0], rows).plot(**more),
     "totals": lambda rows, **more: al.totals(rows).plot(level=0.9, **more),
-    "cosines": lambda rows, **more: al.cosines(rows).plot(**more),
+    "cosines": lambda rows, **more: al.similarities(rows, about="counts").plot(**more),
     "map": lambda rows, **more: al.plane(rows).plot(**more),
     "clusters": lambda rows, **more: al.cluster(rows).plot(**more),
     "nearest": lambda rows, **more: al.nearest(rows, count=3).plot(**more),

@@ -31,8 +31,8 @@ RESULTS = {
     "between": al.squared_distances(ROWS, LATER),
     "norms": al.squared_norms(ROWS),
     "products": al.inner_products(ROWS),
-    "cosines": al.cosines(ROWS),
-    "shapes": al.shape_distances(ROWS),
+    "cosines": al.similarities(ROWS, about="counts"),
+    "shapes": al.distances(ROWS, about="people"),
     "totals": al.totals(ROWS),
     "part": al.distances(ROWS)["clinic 1"],
     "nearest": al.nearest(ROWS, count=2),
@@ -162,7 +162,7 @@ def test_shapes_without_an_interval_still_print():
     sketches = PROTOCOL.release(few, labels=list("abc"), ledger=al.NO_LEDGER)
     while not (sketches.totals > 0).all():
         sketches = PROTOCOL.release(few, labels=list("abc"), ledger=al.NO_LEDGER)
-    estimate = al.shape_distances(sketches)
+    estimate = al.distances(sketches, about="people")
     assert np.isinf(estimate.interval(0.99999)[1][0, 1])
     assert f"{estimate.value[0, 1]:.6g}" in repr(estimate)
 

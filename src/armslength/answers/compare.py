@@ -118,6 +118,17 @@ class Comparison(Answer):
         found = {each["values"]: each["counts"] for each in words}
         return {verdict: found.get(verdict, 0) for verdict in VERDICTS}
 
+    def most_different(self) -> tuple[str, str] | None:
+        """The listed pair that differs most as estimated; None if none differs, or there are very many pairs."""
+        if self.pairs > _MOST_KEPT:
+            return None
+        table = self.to_arrow()
+        table = table.filter(pa.array(np.array(table["verdict"].to_pylist()) == DIFFER))
+        if not len(table):
+            return None
+        row = int(np.argmax(table["distance"].to_numpy()))
+        return table["left"][row].as_py(), table["right"][row].as_py()
+
     def _title(self) -> str:
         together = {
             "together": f"all {plural(self.pairs, 'pair')} together" if self.pairs > 1 else "one pair",
@@ -170,7 +181,7 @@ class Comparison(Answer):
         rows = table.to_pylist()
         if not self.is_ranked:
             order = {verdict: number for number, verdict in enumerate((DIFFER, INCONCLUSIVE, SAME))}
-            rows.sort(key=lambda row: (order[row["verdict"]], row.get("similarity", -row["distance"])))
+            rows.sort(key=lambda row: (order[row["verdict"]], -row["distance"]))
         columns = [
             *(
                 Column.of_labels(name, (row[name] for row in rows[:_MOST_LINES]))

@@ -78,7 +78,7 @@ class Drift(Answer):
         """Matplotlib axes with the interval of how far each party moved, largest first."""
         label = f"distance of before and after{self._unit}"
         is_known = np.array(self.verdict) != INCONCLUSIVE
-        return plots.forest(self.labels, tuple(self.distance.T), is_known, label, ax)
+        return plots.forest(self.labels, plots.ends_of(self.distance), is_known, label, ax)
 
     def _title(self) -> str:
         scope = "each party by itself" if self.each else "all parties together"

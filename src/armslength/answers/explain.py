@@ -243,13 +243,10 @@ def explain(
     members = list(range(len(together) - len(first), len(together)))
     sides = typical_of(together, members), Side.of(together, members)
     answer = explain_rows(*sides, items=items, about=about, level=level, vocabulary=vocabulary)
-    similarity = (
-        _similarity_to_typical(together, answer)
-        if len(first) == 1 and isinstance(answer, Explanation)
-        else None
-    )
-    note = " ".join(filter(None, (answer.note, left_out)))
-    return replace(answer, note=note, **({} if similarity is None else {"similarity": similarity}))
+    answer = replace(answer, note=" ".join(filter(None, (answer.note, left_out))))
+    if len(first) == 1 and isinstance(answer, Explanation):
+        return replace(answer, similarity=_similarity_to_typical(together, answer))
+    return answer
 
 
 def explain_rows(
@@ -271,9 +268,8 @@ def explain_rows(
     if a.weights is not None or b.weights is not None:
         return answer
     similar = similarities_about(a.row, b.row, about)
-    return replace(
-        answer, similarity=tuple(float(end[0, 0]) for end in (similar.value, *similar.interval(level)))
-    )
+    value, lower, upper = (float(end[0, 0]) for end in (similar.value, *similar.interval(level)))
+    return replace(answer, similarity=(value, lower, upper))
 
 
 def _labels(name: str, labels: str | Sequence[str]) -> list[str]:

@@ -103,7 +103,7 @@ class Nearest(Answer):
             names, start = [(query, label) for query, row in lines for label in row], ""
         words = ("could be the nearest", "cannot be the nearest")
         label, possible = f"distance{start}{self._unit}", self.possible.ravel()
-        ends = tuple(self.distance.reshape(-1, 3).T)
+        ends = plots.ends_of(self.distance)
         return plots.forest(names, ends, possible, label, ax, is_sorted=True, words=words)
 
     def _title(self) -> str:

@@ -75,7 +75,7 @@ class Outliers(Answer):
     def verdict(self) -> tuple[str, ...]:
         """Of each party and the typical one: "differ", "alike" or "inconclusive"."""
         least = None if self.similarity is None else self.similarity[:, 1]
-        words: list[str] = verdicts(*self.distance.T[1:], least, self.alike).tolist()
+        words: list[str] = verdicts(self.distance[:, 1], self.distance[:, 2], least, self.alike).tolist()
         return tuple(words)
 
     @property
@@ -116,7 +116,7 @@ class Outliers(Answer):
         label = f"distance from the typical party{self._unit}"
         words = ("outlier", "not found to be one")
         marks = [(limit, "limit for outliers")]
-        ends = tuple(self.distance.T)
+        ends = plots.ends_of(self.distance)
         return plots.forest(self.labels, ends, self.is_outlier, label, ax, marks=marks, words=words)
 
     def _title(self) -> str:
@@ -130,7 +130,7 @@ class Outliers(Answer):
             columns.insert(1, Column("people", 9, is_number=True))
         number = "distance from" if self.similarity is None else "similarity to"
         columns.append(Column(f"{number} the typical party", 31))
-        columns.append(Column("times the usual distance", 24, is_number=True))
+        columns.append(Column("times the usual distance", 24))
         lines = [self._title(), "", heading(columns)]
         for row in self.ranking.tolist():
             cells: list[Any] = [self.labels[row], self.verdict[row]]

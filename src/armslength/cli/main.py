@@ -16,12 +16,11 @@ VERBS = {
     "release": "Release one private sketch for each group of an event table.",
     "show": "Show what a sketch file or a protocol holds, and its release card.",
     "verify": "Recheck a sketch file that you received.",
-    "compare": "Distances between all parties, with error bars.",
+    "compare": "Say which parties differ and which are alike.",
     "nearest": "Find the nearest parties of each party.",
-    "cluster": "Group the parties, so that no two of a group are found to differ.",
-    "alike": "Decide whether two parties are alike.",
+    "cluster": "Group the parties, so that no two of a group differ.",
     "explain": "Show what sets two parties apart.",
-    "outliers": "Find the parties that are unlike the typical party.",
+    "outliers": "Find the parties that are unlike the others, and why.",
     "drift": "Find what changed between two releases of the same parties.",
     "report": "Write one offline page with all results.",
     "ledger": "Show what was spent, and set budgets.",
@@ -29,7 +28,7 @@ VERBS = {
 }
 _FILES = {
     **dict.fromkeys(("show", "verify"), "sketch_files"),
-    **dict.fromkeys(("compare", "nearest", "cluster", "alike", "outliers", "drift", "report"), "answers"),
+    **dict.fromkeys(("compare", "nearest", "cluster", "outliers", "drift", "report"), "answers"),
     "plan": "protocol",
     "demo": "rehearse",
 }

@@ -11,6 +11,7 @@ import click
 import armslength as al
 from armslength.checks import check_local
 from armslength.cli.output import echo_notes
+from armslength.estimates.questions import QUESTIONS
 from armslength.sketches.misfits import listed, repeated_label
 from armslength.sketches.sketch_file import fitting_files, joined, read_files
 from armslength.sketches.sketches import unknown_label
@@ -171,17 +172,21 @@ record_options = all_of(
     ),
 )
 
-LEVEL = option("--level", "The confidence level of intervals and statements.", default=0.95)
-BY = choice(
-    "--by",
-    ["size", "shape"],
-    "size: totals count. shape: profiles, each party divided by its number of people.",
+ABOUT = option(
+    "--about",
+    "populations: do they differ, beyond chance? people: do the people who were counted? counts: the raw totals, size and profile together.  "
+    "[default: the first of these that the releases allow]",
+    type=click.Choice(QUESTIONS),
 )
-METHOD = choice(
-    "--method",
-    ["asymptotic", "guaranteed"],
-    "asymptotic: for differences spread over many items. guaranteed: holds for all data, and is several times wider.",
+LEVEL = option("--level", "The confidence level.", default=0.95)
+EACH = flag("--each", "The level is for each comparison by itself, not for all together.")
+ALIKE = option(
+    "--alike",
+    "The similarity from which on parties are alike.  [default: 0.95; for counts give a distance]",
+    type=float,
+    metavar="X",
 )
+KEEP = flag("--keep", "Keep parties that have too few people to say anything.")
 RELATION = choice(
     "--relation", ["add_remove", "replace"], "Whether a person is added or removed, or replaced."
 )
@@ -189,11 +194,6 @@ CSV_HELP = "csv has ' before text that begins with = + - @: a spreadsheet would 
 FORMAT = choice("--format output_format", ["table", "json", "csv"], CSV_HELP)
 TABLE_OR_JSON = choice("--format output_format", ["table", "json"])
 OVERWRITE = flag("--overwrite", "Replace the output file if it is there.")
-BEYOND_CHANCE = flag(
-    "--beyond-chance",
-    "Ask about the populations behind the samples, beyond chance. Needs --by shape, and releases in which people vote.",
-)
-answer_options = all_of(LEVEL, BY, BEYOND_CHANCE, METHOD, FORMAT)
 sketch_files = click.argument(
     "files", nargs=-1, required=True, type=LocalPath(exists=True), metavar="FILE..."
 )

@@ -63,26 +63,6 @@ def as_distances(squared: Estimate) -> Estimate:
     return replace(squared, quantity=quantity, value=value, rule=Root(squared.rule))
 
 
-def valid_squared_distances(estimate: Estimate) -> Floats:
-    """All-pairs squared distances projected onto those of real points: symmetric, zero diagonal, none negative.
-
-    The negative eigenvalues of the Gram matrix, which no points have, are set to 0. For drawings and clusterings that
-    need a true metric. The result is biased, and the intervals of the estimate do not apply to it.
-    """
-    if not np.isfinite(estimate.value).all():
-        raise ParameterError("estimate must be finite, got infinity or NaN", "estimate")
-    if estimate.quantity != "squared distances" or not estimate.within:
-        raise ParameterError(
-            f"estimate must be al.squared_distances within one set, got {estimate.quantity}", "estimate"
-        )
-    eigenvalues, vectors = np.linalg.eigh(gram_matrix(estimate.value))
-    gram = (vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T
-    squares = np.diag(gram)
-    valid: Floats = np.maximum(squares[:, None] + squares[None, :] - 2 * gram, 0.0)
-    np.fill_diagonal(valid, 0.0)
-    return valid
-
-
 def gram_matrix(squared: Floats) -> Floats:
     """−½JDJ, with J the centering matrix: the Gram matrix of centered points with these squared distances."""
     d = (squared + squared.T) / 2

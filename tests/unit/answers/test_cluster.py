@@ -25,7 +25,7 @@ def found_of(sketches, differ):
     matrix = np.zeros((len(sketches), len(sketches)), dtype=bool)
     for i, j in differ:
         matrix[i, j] = matrix[j, i] = True
-    return cluster_estimate(al.squared_distances(sketches), matrix, level=0.95, by="size")
+    return cluster_estimate(al.squared_distances(sketches), matrix, level=0.95, about="counts")
 
 
 def check(found):
@@ -107,7 +107,7 @@ def test_all_differ():
 def test_votes_beyond_chance():
     low, high = [0.1, 0.1, 0.3], [0.1, 0.6, 0.3]
     sketches = with_margins([low] * 3 + [high] * 3 + [low], people=[3000] * 6 + [15])
-    found = al.cluster(sketches, by="shape", beyond_chance=True)
+    found = al.cluster(sketches, about="populations")
     check(found)
     assert found.groups() == (("ward 1", "ward 2", "ward 3"), ("ward 4", "ward 5", "ward 6"))
     assert "populations" in found.note
@@ -157,7 +157,7 @@ def test_wrong_arguments_are_refused(monkeypatch):
     with pytest.raises(al.ParameterError, match="level must"):
         al.cluster(sketches, level=2)
     with pytest.raises(al.ParameterError, match="needs by='shape'"):
-        al.cluster(sketches, beyond_chance=True)
+        al.cluster(sketches, about="populations")
     monkeypatch.setattr("armslength.answers.cluster.MOST_ROWS", 8)
     with pytest.raises(al.ParameterError, match="at most 8 rows for a tree, got 9"):
         al.cluster(sketches)

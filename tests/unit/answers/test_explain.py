@@ -150,7 +150,7 @@ def test_several_rows_are_one_side(parties):
 
 def test_chance_makes_intervals_wider_and_is_said(parties):
     chance = al.explain(parties["north"], parties["harbor"])
-    counted = al.explain(parties["north"], parties["harbor"], beyond_chance=False)
+    counted = al.explain(parties["north"], parties["harbor"], about="people")
     widths = [dict(zip(each.item_groups, each.upper - each.lower, strict=True)) for each in (chance, counted)]
     assert all(widths[0][name] > widths[1][name] for name in NAMES)
     assert "populations" in chance.note
@@ -242,7 +242,7 @@ def test_nothing_is_said_of_hardly_anybody(parties, people):
     ):
         al.explain(parties["north"], few)
     with pytest.raises(al.NotResolvableError, match="too few people"):
-        al.explain(few, parties["north"], beyond_chance=False)
+        al.explain(few, parties["north"], about="people")
 
 
 def test_nothing_is_said_where_noise_could_hide_nearly_any_difference():
@@ -254,7 +254,7 @@ def test_nothing_is_said_where_noise_could_hide_nearly_any_difference():
         match=r"^too few people to say: noise could hide differences of up to \d+ points between few and many; .*margin_share",
     ):
         al.explain(few["few"], few["many"])
-    (text,) = explain_sides([*map(Side.of, few)], [(0, 1)], beyond_chance=True, level=0.95)
+    (text,) = explain_sides([*map(Side.of, few)], [(0, 1)], about="populations", level=0.95)
     assert text.split(":")[0] == "too few people to say"
 
 
@@ -262,14 +262,14 @@ def test_many_pairs_are_like_one_at_a_stricter_level(parties):
     few = counted(P, ["few"], [0], [[0] * 5], np.random.default_rng(5))
     sides = [*map(Side.of, parties), Side.of(parties, [1, 2]), Side.of(few)]
     pairs = [*combinations(range(3), 2), (0, 3)]
-    found = explain_sides(sides, pairs, beyond_chance=True, level=0.96)
+    found = explain_sides(sides, pairs, about="populations", level=0.96)
     one = al.explain(parties["north"], parties["harbor"], level=1 - 0.04 / 4)
     assert found[0].item_groups == one.item_groups
     assert found[0].lower == pytest.approx(one.lower)
     assert found[0].level == 0.96
     assert found[3].labels == ("north", "harbor and hill")
-    assert explain_sides(sides, [], beyond_chance=True, level=0.9) == []
-    some = explain_sides(sides, [(0, 1), (0, 4)], beyond_chance=True, level=SURELY)
+    assert explain_sides(sides, [], about="populations", level=0.9) == []
+    some = explain_sides(sides, [(0, 1), (0, 4)], about="populations", level=SURELY)
     assert some[0].found
     assert "too few people" in some[1]
 
@@ -278,7 +278,7 @@ def test_the_typical_party_is_the_average_of_the_others_up_to_the_median(parties
     """North, of 40,000 people, against harbor, of 50,000, who weigh like 40,000, and hill, of 30,000."""
     side = typical_of(parties, [0])
     assert side.weights == pytest.approx([0.8, 1], abs=0.01)
-    found = explain_typical(parties, [0], beyond_chance=False, level=SURELY)
+    found = explain_typical(parties, [0], about="people", level=SURELY)
     assert found.labels == ("the typical party", "north")
     assert found.people[0] == pytest.approx(70_000, rel=0.01)
     expected = side.weights @ parties.margins[1:, :-1] / (side.weights @ parties.totals[1:])
@@ -320,7 +320,7 @@ def test_from_a_table_to_what_differs():
     used = chapters(epsilon=8, unit="one patient")
     known = {"person": "person", "item": "item", "group": "group", "public_groups": ["north", "harbor"]}
     released = used.release_table(pa.table(events), margins=CHAPTERS, ledger=al.NO_LEDGER, **known)
-    counted = al.explain(released["north"], released["harbor"], beyond_chance=False, level=SURELY)
+    counted = al.explain(released["north"], released["harbor"], about="people", level=SURELY)
     for name, change in zip(("Injuries", "Circulatory"), truth[1] - truth[0], strict=True):
         row = counted.item_groups.index(name)
         assert counted.lower[row] < change < counted.upper[row]
@@ -341,7 +341,7 @@ def test_shares_that_are_too_small_are_said_and_allowed_for():
     assert bound == 2
     assert shares == pytest.approx([0, 0.04, 0], abs=0.005)
     exact = counted(P, LABELS, people, counts, np.random.default_rng(2))
-    wide, narrow = (al.explain(rows["north"], rows["harbor"], beyond_chance=False) for rows in (each, exact))
+    wide, narrow = (al.explain(rows["north"], rows["harbor"], about="people") for rows in (each, exact))
     lines = [
         dict(zip(found.item_groups, zip(found.lower, found.upper, strict=True), strict=True))
         for found in (wide, narrow)

@@ -133,7 +133,7 @@ def test_groups_have_no_pair_that_is_found_to_differ_and_large_parties_are_told_
 def test_intervals_of_similarity_hold_the_truth(stays, sketches):
     mixes = stays.mixes()
     lengths = np.linalg.norm(mixes, axis=1)
-    lower, upper = al.shape_cosines(sketches, beyond_chance=True).interval(0.95, simultaneous=True)
+    lower, upper = al.similarities(sketches, about="populations").interval(0.95, simultaneous=True)
     cosines = mixes @ mixes.T / np.outer(lengths, lengths)
     pairs = np.triu_indices(len(mixes), 1)
     assert (lower[pairs] <= cosines[pairs]).all()
@@ -171,7 +171,7 @@ def test_explanations_hold_the_plain_shares(stays, sketches):
     for beyond_chance in (True, False):
         found = wrong = refused = 0
         for (i, j), answer in zip(
-            pairs, explain_sides(sides, pairs, beyond_chance=beyond_chance, level=0.95), strict=True
+            pairs, explain_sides(sides, pairs, about="populations" if beyond_chance else "people", level=0.95), strict=True
         ):
             if isinstance(answer, str):  # all pairs together, of a few noise could hide nearly any difference
                 refused += 1

@@ -182,7 +182,7 @@ def test_samples_of_one_population_differ_by_chance_alone(transform):
     for number in range(0, 160, 2):
         for beyond_chance in wrong:
             answer = al.explain_items(
-                rows[number], rows[number + 1], items, by="shape", beyond_chance=beyond_chance
+                rows[number], rows[number + 1], items, about="populations" if beyond_chance else "people"
             )
             wrong[beyond_chance] += set(answer.verdict) != {"no difference found"}
     assert wrong[True] <= 0.05 * 80 + 5 * np.sqrt(80 * 0.05 * 0.95)
@@ -197,39 +197,39 @@ def test_a_true_difference_is_found_beyond_chance():
     items = [f"item {number}" for number in range(30)]
     several = {"sparsity": 5, "sketch_dim": 5000}
     a, b = (voters(rng, 1, 3000, each, **several) for each in (shares, other))
-    answer = al.explain_items(a, b, items, by="shape", beyond_chance=True, level=1 - 1e-6)
+    answer = al.explain_items(a, b, items, about="populations", level=1 - 1e-6)
     assert (answer.items[0], answer.verdict[0]) == ("item 2", "more")
     assert answer.unit == "percentage points of all votes"
     assert "populations" in answer.note
-    counted = al.explain_items(a, b, items, by="shape", level=1 - 1e-6)
+    counted = al.explain_items(a, b, items, about="people", level=1 - 1e-6)
     lines = [dict(zip(each.items, each.upper - each.lower, strict=True)) for each in (answer, counted)]
     measured = [item for item in items if np.isfinite(lines[0][item])]
     assert len(measured) > 25  # the others share their bins
     assert all(lines[0][item] > lines[1][item] for item in measured)
     with pytest.raises(al.ParameterError, match="by='shape'"):
-        al.explain_items(a, b, items, beyond_chance=True)
+        al.explain_items(a, b, items, about="populations")
     with pytest.raises(al.ParameterError, match="needs released votes"):
-        al.explain_items(a, 2 * b, items, by="shape", beyond_chance=True)
+        al.explain_items(a, 2 * b, items, about="populations")
 
 
 def test_by_shape_equal_mixes_of_different_sizes_are_not_told_apart():
     counts = np.stack([np.full(3000, 4), np.full(3000, 40)])
     rows = release(counts, total_share="0.2", transform={"sketch_dim": 900, "sparsity": 3})
     by_size = al.explain_items(rows["north"], rows["harbor"], range(20))
-    by_shape = al.explain_items(rows["north"], rows["harbor"], range(20), by="shape")
+    by_shape = al.explain_items(rows["north"], rows["harbor"], range(20), about="people")
     # each is told apart by chance with a probability of at most 0.05/20, and six of them with one of 1e-11
     assert sum(verdict != "no difference found" for verdict in by_shape.verdict) < 6
     assert (by_shape.lower <= 0).sum() > 14
     assert by_size.by == "size"
     without = release(counts)
     with pytest.raises(al.ParameterError, match="totals"):
-        al.explain_items(without["north"], without["harbor"], range(5), by="shape")
+        al.explain_items(without["north"], without["harbor"], range(5), about="people")
 
 
 def test_a_total_that_may_be_0_has_no_shares():
     rows = release(np.zeros((2, 3000), dtype=int), total_share="0.1")
     with pytest.raises(al.NotResolvableError, match="total"):
-        al.explain_items(rows["north"], rows["harbor"], range(5), by="shape")
+        al.explain_items(rows["north"], rows["harbor"], range(5), about="people")
 
 
 def test_a_list_too_long_is_refused_with_what_to_do():
@@ -296,7 +296,7 @@ def test_other_arguments_are_checked():
         with pytest.raises(al.ParameterError, match="level"):
             al.explain_items(a, b, [1], level=level)
     with pytest.raises(al.ParameterError, match="by"):
-        al.explain_items(a, b, [1], by="mix")
+        al.explain_items(a, b, [1], about="people")
     with pytest.raises(al.ParameterError):
         al.explain_items(a, a.values, [1])
     with pytest.raises(al.ParameterError):

@@ -158,11 +158,11 @@ def test_rows_in_the_clear_are_noted_wherever_they_are(by, clear_first):
     clear = al.sketch_in_clear(rule, np.ones((3, 300), dtype=int), labels=["c1", "c2", "c3"])
     noisy = released(5, rule)
     index = al.concat([clear, noisy] if clear_first else [noisy, clear])
-    note = al.nearest(released(2, rule), index, 1, by=by).note
+    note = al.nearest(released(2, rule), index, 1, about=by).note
     assert note.endswith("data in the clear is part of it: not private")
     assert note.count("private") == 1
     assert ("; " in note) == (by == "shape")
-    assert "clear" not in al.nearest(released(2, rule), noisy, 1, by=by).note
+    assert "clear" not in al.nearest(released(2, rule), noisy, 1, about=by).note
 
 
 @pytest.mark.parametrize("by", ["size", "shape"])
@@ -173,4 +173,4 @@ def test_numbers_too_large_to_measure_are_refused(by):
         large = large * 2.0**59
     for queries, index, name in ((rows, large, "index"), (large, rows, "queries"), (large, None, "queries")):
         with pytest.raises(al.ParameterError, match=f"{name} has numbers"):
-            al.nearest(queries, index, 1, by=by)
+            al.nearest(queries, index, 1, about=by)

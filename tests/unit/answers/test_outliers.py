@@ -149,13 +149,13 @@ def test_about_the_people_counted_and_for_rows():
     counts = np.random.default_rng(3).multinomial(20_000, np.full(400, 1 / 400), 6)
     counts[5, :50] += 500
     rows = rows_of(counts, protocol=al.Protocol(TRANSFORM, epsilon=1, total_share="0.1"))
-    found = al.outliers(rows, by="shape")
+    found = al.outliers(rows, about="people")
     assert found.is_outlier.tolist() == [False] * 5 + [True]
     assert "people counted" in found.note
     with pytest.raises(al.ParameterError, match="needs released votes"):
         al.outliers(rows, **SHAPE)
     with pytest.raises(al.ParameterError, match="without totals"):
-        al.outliers(rows_of(counts), by="shape")
+        al.outliers(rows_of(counts), about="people")
 
 
 def test_rows_that_share_a_release_are_refused_by_shape():

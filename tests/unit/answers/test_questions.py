@@ -52,7 +52,7 @@ def test_alike_takes_two_sided_ends_where_the_bound_is_on_both():
     assert found.interval == pytest.approx([float(end[0, 0]) for end in expected], rel=1e-12)
     rows = released(steps(20, 30), ["a", "b"], al.Protocol(TRANSFORM, epsilon=4, total_share="0.5"))
     shapes = al.alike(rows[0], rows[1], within=1, by="shape")
-    expected = al.shape_distances(rows[0], rows[1]).interval(0.95)
+    expected = al.distances(rows[0], rows[1], about="people").interval(0.95)
     assert shapes.interval == pytest.approx([float(end[0, 0]) for end in expected], rel=1e-12)
 
 
@@ -170,19 +170,19 @@ def test_drift_of_shapes_is_that_of_each_pair_whatever_the_sizes():
         labels=["c", "a", "b"],
         ledger=al.NO_LEDGER,
     )
-    found = al.drift(before, after, by="shape")
+    found = al.drift(before, after, about="people")
     assert found.labels == ("a", "b", "c")
     assert found.resolved.tolist() == [False, False, True]
     assert al.drift(before, after).resolved.tolist() == [False, True, True]
     for row, label in enumerate(found.labels):
-        one = al.shape_distances(before[label], after[label])
+        one = al.distances(before[label], after[label], about="people")
         lower, upper = one.interval(1 - 0.05 / 3)
         assert found.value[row] == float(one)
         assert (found.lower[row], found.upper[row]) == pytest.approx((lower[0, 0], upper[0, 0]))
     assert "mixes" in found.note
-    assert al.drift(before, before, by="shape").upper.tolist() == [0, 0, 0]
+    assert al.drift(before, before, about="people").upper.tolist() == [0, 0, 0]
     with pytest.raises(al.ParameterError, match="by must be one of"):
-        al.drift(before, after, by="weight")
+        al.drift(before, after, about="people")
 
 
 def people_in(groups, changed=0):
@@ -202,15 +202,15 @@ def people_in(groups, changed=0):
 
 def test_drift_says_what_it_assumes_of_people_in_both_releases():
     first, second = (people_in(["north", "south", "east"]) for _ in range(2))
-    assert "people who are in both releases" in al.drift(first, second, by="shape", beyond_chance=True).note
-    assert "people who are in both" not in al.drift(first, second, by="shape").note
+    assert "people who are in both releases" in al.drift(first, second, about="populations").note
+    assert "people who are in both" not in al.drift(first, second, about="people").note
 
 
 def test_people_in_both_releases_do_not_hide_a_change():
     """They make no difference by chance, so that taking away what chance adds for others leaves less than nothing."""
     labels = ["north", "south", "east"]
     first, second = people_in(labels), people_in(labels, changed=1)
-    found = al.drift(first, second, 1 - 1e-6, by="shape", beyond_chance=True)
+    found = al.drift(first, second, 1 - 1e-6, about="populations")
     exact = np.sqrt(2) / 50  # one of 50 equal shares went to an item that nobody had
     assert (found.value < exact / 2).all()
     assert not found.resolved.any()
@@ -231,7 +231,7 @@ def test_a_change_beyond_chance_is_found():
 
 def test_a_party_without_a_mix_is_nobodys_nearest():
     rows = people_in(["north", "nowhere", "south", "east"])
-    found = al.nearest(rows, count=2, by="shape")
+    found = al.nearest(rows, count=2, about="people")
     assert found.queries == ("north", "south", "east")
     assert "nowhere" not in {label for labels in found.labels for label in labels}
     assert "left out, because they have too few people to say anything: nowhere" in found.note

@@ -100,7 +100,7 @@ def test_pairs_are_those_of_the_estimates(tail):
         rule = squared_shape_distances(a, b, beyond_chance=True).rule
         for ours, theirs in zip(pairs.interval(tail), rule.interval(Level(tail, "asymptotic")), strict=True):
             np.testing.assert_allclose(ours, np.diag(theirs), rtol=1e-9)
-        likeness = al.shape_cosines(a, b, beyond_chance=True).rule
+        likeness = al.similarities(a, b, about="populations").rule
         level = Level(tail, "asymptotic")
         for ours, theirs in zip(pairs.similarity(level), likeness.interval(level), strict=True):
             np.testing.assert_allclose(ours, np.diag(theirs), rtol=1e-9)

@@ -267,7 +267,7 @@ def test_few_and_many_coordinates(k):
 
 def test_approximate_intervals_guarantee_nothing():
     sketches = PROTOCOL.release(np.eye(2, 100, dtype=int) * 60, ledger=al.NO_LEDGER)
-    for estimate in (al.inner_products(sketches), al.cosines(sketches)):
+    for estimate in (al.inner_products(sketches), al.similarities(sketches, about="counts")):
         with pytest.raises(al.ParameterError, match="approximate interval"):
             estimate.interval(0.9, method="guaranteed")
 

@@ -138,7 +138,7 @@ def test_a_coarse_sketch_has_no_upper_end():
         al.SparseJL(input_dim=300, sketch_dim=8, sparsity=1, seed="coarse"), epsilon=1, total_share="0.25"
     )
     for method in ("asymptotic", "guaranteed"):
-        lower, upper = al.shape_distances(released(protocol=coarse)).interval(0.9999, method=method)
+        lower, upper = al.distances(released(protocol=coarse), about="people").interval(0.9999, method=method)
         off = ~np.eye(len(SIZES), dtype=bool)
         assert np.isinf(upper[off]).all()
         assert (lower[off] >= 0).all()
@@ -147,7 +147,7 @@ def test_a_coarse_sketch_has_no_upper_end():
 
 def test_a_row_in_the_clear_has_an_exact_total():
     clear = al.sketch_in_clear(PROTOCOL, data((20_000,)), labels=["query"])
-    found = al.shape_distances(clear, released())
+    found = al.distances(clear, released(), about="people")
     lower, upper = found.interval()
     assert ((lower <= found.value) & (found.value <= upper)).all()
     assert "data in the clear" in found.note
@@ -157,23 +157,23 @@ def test_a_row_in_the_clear_has_an_exact_total():
 
 def test_it_is_about_shapes_not_sizes():
     sketches = released((20_000, 20_000, 20_000, 2_000_000))
-    by_size, by_shape = al.distances(sketches).value, al.shape_distances(sketches).value
+    by_size, by_shape = al.distances(sketches).value, al.distances(sketches, about="people").value
     assert by_size[0].argmax() == 3
     assert by_shape[0, 3] < by_shape[0, 1] / 2
-    assert al.nearest(sketches, count=1, by="shape").labels[0] == ("3",)
+    assert al.nearest(sketches, count=1, about="people").labels[0] == ("3",)
     assert al.nearest(sketches, count=1).labels[0] != ("3",)
-    assert al.cluster(sketches, by="shape").flat(3).tolist() == [0, 1, 2, 0]
-    assert al.outliers(sketches, by="shape").by == "shape"
+    assert al.cluster(sketches, about="people").flat(3).tolist() == [0, 1, 2, 0]
+    assert al.outliers(sketches, about="people").by == "shape"
     assert al.alike(sketches[0], sketches[3], within=0.05, by="shape").by == "shape"
 
 
 def test_blocks_are_what_all_at_once_is(monkeypatch):
     sketches = released()
-    whole = al.shape_distances(sketches).to_arrow(simultaneous=True).to_pylist()
+    whole = al.distances(sketches, about="people").to_arrow(simultaneous=True).to_pylist()
     monkeypatch.setattr("armslength.answers.pairs.ROWS", 2)
     monkeypatch.setattr("armslength.answers.pairs.SMALL", 1)
     lines = [
-        row for batch in al.compare(sketches, by="shape", simultaneous=True) for row in batch.to_pylist()
+        row for batch in al.compare(sketches, about="people", simultaneous=True) for row in batch.to_pylist()
     ]
     lines.sort(key=lambda row: (row["left"], row["right"]))
     for ours, theirs in zip(lines, whole, strict=True):
@@ -185,7 +185,7 @@ def test_blocks_are_what_all_at_once_is(monkeypatch):
 def test_without_totals_shapes_are_refused():
     plain = al.Protocol(al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="shapes"), epsilon=1)
     with pytest.raises(al.ParameterError, match="without totals"):
-        al.shape_distances(plain.release(data(), ledger=al.NO_LEDGER))
+        al.distances(plain.release(data(), ledger=al.NO_LEDGER), about="people")
 
 
 @pytest.mark.parametrize("level", [0.5, 0.999999])
@@ -194,20 +194,20 @@ def test_a_total_that_may_be_0_is_named_and_leaves_the_others_alone(method, leve
     small = released((20_000, 0, 50_000), labels=["big", "tiny", "other"])
     while not small.totals[1] < 20:  # noise of scale 4
         small = released((20_000, 0, 50_000), labels=["big", "tiny", "other"])
-    estimate = al.shape_distances(small)
+    estimate = al.distances(small, about="people")
     lower, upper = estimate.interval(level, method=method)
     assert "tiny" in estimate.note
     assert "big" not in estimate.note
     if (method, level) != ("guaranteed", 0.5):  # the box asks about totals at its own level
         assert (lower[0, 1], upper[0, 1]) == (0, np.inf)
     assert lower[0, 2] > 0 or method == "guaranteed"
-    alone = al.shape_distances(small[["big", "other"]]).interval(level, method=method)
+    alone = al.distances(small[["big", "other"]], about="people").interval(level, method=method)
     assert (lower[0, 2], upper[0, 2]) == pytest.approx((alone[0][0, 1], alone[1][0, 1]))
 
 
 def test_a_total_below_0_has_no_shape():
     change = released((20_000,)) - released((90_000,))
-    estimate = al.shape_distances(change, released())
+    estimate = al.distances(change, released(), about="people")
     assert np.isnan(estimate.value).all()
     for method in ("asymptotic", "guaranteed"):
         lower, upper = estimate.interval(method=method)
@@ -232,9 +232,9 @@ def test_an_empty_party_is_unknown_also_where_totals_have_little_noise():
     sketches = released((20_000, 0), protocol=protocol)
     while not 0 < sketches.totals[1] < 4:  # noise of scale 1.1
         sketches = released((20_000, 0), protocol=protocol)
-    lower, upper = al.shape_distances(sketches).interval(0.95)
+    lower, upper = al.distances(sketches, about="people").interval(0.95)
     assert (lower[0, 1], upper[0, 1]) == (0, np.inf)
-    lower, upper = al.shape_cosines(sketches).interval(0.95)
+    lower, upper = al.similarities(sketches, about="people").interval(0.95)
     assert (lower[0, 1], upper[0, 1]) == (-1, 1)
 
 
@@ -249,6 +249,6 @@ def test_no_vote_is_negative_and_neither_is_a_cosine():
     names = {"person": "person", "item": "item", "group": "party", "public_groups": parties}
     rows = votes.release_table(events, **names, ledger=al.NO_LEDGER)
     for beyond_chance in (False, True):
-        cosines = al.shape_cosines(rows, beyond_chance=beyond_chance)
+        cosines = al.similarities(rows, about="populations" if beyond_chance else "people")
         assert cosines.value.min() == cosines.interval(0.95)[0].min() == 0
-    assert al.shape_cosines(released(), released()).rule.least == -1
+    assert al.similarities(released(), released(), about="people").rule.least == -1

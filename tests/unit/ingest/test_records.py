@@ -414,7 +414,7 @@ def test_beyond_chance_takes_records():
     rows = {"id": list(range(400)), "x": ["F", "M"] * 200, "where": ["a"] * 200 + ["b"] * 200}
     ask = {"person": "id", "group": "where", "public_groups": ["a", "b"], "ledger": al.NO_LEDGER}
     plain = protocol({"x": "category"}, total_share="0.5").release_table(pa.table(rows), **ask)
-    assert al.shape_distances(plain, beyond_chance=True).value.shape == (2, 2)
+    assert al.distances(plain, about="populations").value.shape == (2, 2)
 
 
 DATA = Path(__file__).parents[4] / "shared" / "data"  # beside the project, where it is there

@@ -76,7 +76,7 @@ def unpacked(text):
 
 
 def test_the_script_gets_the_estimates():
-    findings = findings_of(hospitals(5), level=0.9, simultaneous=True, by="size")
+    findings = findings_of(hospitals(5), level=0.9, simultaneous=True, about="counts")
     document = json.loads(script_numbers(findings))
     rows, columns = np.triu_indices(5, 1)
     np.testing.assert_allclose(unpacked(document["value"]), findings.distance[rows, columns], rtol=1e-6)
@@ -87,7 +87,7 @@ def test_the_script_gets_the_estimates():
 
 
 def test_negative_squares_infinite_ends_and_tiny_lower_ends_survive():
-    findings = findings_of(hospitals(2), level=0.9, simultaneous=True, by="size")
+    findings = findings_of(hospitals(2), level=0.9, simultaneous=True, about="counts")
     one = np.array([[0.0, 1.0], [1.0, 0.0]])
     findings = replace(findings, squared=-9 * one, lower=1e-60 * one, upper=np.where(one > 0, np.inf, 0.0))
     document = json.loads(script_numbers(findings))
@@ -98,7 +98,7 @@ def test_negative_squares_infinite_ends_and_tiny_lower_ends_survive():
 
 
 def test_colors_run_over_resolved_pairs_and_stop_before_a_far_one():
-    findings = findings_of(hospitals(6), level=0.9, simultaneous=True, by="size")
+    findings = findings_of(hospitals(6), level=0.9, simultaneous=True, about="counts")
     distance = np.full((6, 6), 10.0)
     lower = np.full((6, 6), 5.0)
     distance[0, 1], lower[0, 1] = 2.0, 0.0

@@ -141,7 +141,7 @@ def test_parties_that_are_too_small_are_named_once():
     page = page_of(findings, findings.sketches, None)
     assert page.count("ward 5") == 1
     with pytest.raises(al.NotResolvableError, match="too few people"):
-        findings_of(with_margins([LOW] * 2, [2000, 3]), by="shape", **KNOWN)
+        findings_of(with_margins([LOW] * 2, [2000, 3]), about="people", **KNOWN)
 
 
 def test_equal_parties_have_neither_groups_nor_outliers():
@@ -181,7 +181,7 @@ def test_the_level_is_for_all_pairs_that_can_be_chosen(count, simultaneous):
     pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
     if simultaneous:
         level = 0.9 if count == 2 else 0.95
-        expected = explain_sides([*map(Side.of, sketches)], pairs, beyond_chance=True, level=level)
+        expected = explain_sides([*map(Side.of, sketches)], pairs, about="populations", level=level)
     else:
         expected = [al.explain(sketches[[i]], sketches[[j]], level=0.9) for i, j in pairs]
     for (i, j), answer in zip(pairs, expected, strict=True):
@@ -196,7 +196,7 @@ def test_groups_and_single_parties_share_the_other_half():
     found = findings_of(sketches, **KNOWN)
     choices = 1 + 2 + 8  # two groups; each against the typical party; eight parties against theirs
     sides = [Side.of(sketches, rows) for rows in found.groups]
-    (expected,) = explain_sides(sides, [(0, 1)], beyond_chance=True, level=1 - 0.05 / 2 / choices)
+    (expected,) = explain_sides(sides, [(0, 1)], about="populations", level=1 - 0.05 / 2 / choices)
     ends = difference_limits(limits_of(found.reasons, 0, 8), limits_of(found.reasons, 0, 9))
     np.testing.assert_allclose(np.sort(ends[1]), np.sort(expected.lower))
     for row in (2, 8):  # a party and a group against the typical party
@@ -209,7 +209,7 @@ def test_groups_and_single_parties_share_the_other_half():
 def test_about_the_people_counted_chance_is_no_error():
     sketches = with_margins([LOW, HIGH])
     beyond, counted = (
-        findings_of(sketches, **KNOWN, beyond_chance=each).reasons.explanations[(0,), (1,)]
+        findings_of(sketches, **KNOWN, about="populations" if each else "people").reasons.explanations[(0,), (1,)]
         for each in (None, False)
     )
     assert (counted.upper - counted.lower < beyond.upper - beyond.lower).all()

@@ -126,7 +126,7 @@ def test_groups_and_outliers_of_real_sketches():
     counts[4:8] = counts[:4]
     counts[8, 1000:] += 200  # unlike all others
     sketches = sketches_of(counts, list("abcdefghi"), protocol_of(10))
-    findings = findings_of(sketches, level=0.9, simultaneous=True, by="size")
+    findings = findings_of(sketches, level=0.9, simultaneous=True, about="counts")
     groups, _, outliers, *_ = statements.statements(findings)
     assert outliers.is_sure
     assert "<li><bdi>i</bdi>: at least " in outliers.text
@@ -135,7 +135,7 @@ def test_groups_and_outliers_of_real_sketches():
         assert "".join(f"<bdi>{sketches.labels[row]}</bdi>" for row in group) in re.sub(
             ", | and ", "", groups.text
         )
-    noisy = findings_of(hospitals(6, epsilon=0.05), level=0.95, simultaneous=True, by="size")
+    noisy = findings_of(hospitals(6, epsilon=0.05), level=0.95, simultaneous=True, about="counts")
     groups, _, outliers, *_ = statements.statements(noisy)
     assert not groups.is_sure
     assert "<bdi>" not in groups.text
@@ -146,7 +146,7 @@ def test_groups_and_outliers_of_real_sketches():
 @pytest.mark.parametrize("epsilon", [0.2, 10])
 def test_one_estimate_gives_the_answers_of_cluster_and_outliers(epsilon):
     sketches = hospitals(9, epsilon=epsilon)
-    findings = findings_of(sketches, level=0.9, simultaneous=False, by="size")
+    findings = findings_of(sketches, level=0.9, simultaneous=False, about="counts")
     tree, outliers = al.cluster(sketches, level=0.9), al.outliers(sketches, 0.9)
     np.testing.assert_array_equal(findings.clusters.linkage, tree.linkage)
     np.testing.assert_array_equal(findings.clusters.differ, tree.differ)
@@ -157,7 +157,7 @@ def test_one_estimate_gives_the_answers_of_cluster_and_outliers(epsilon):
 
 def test_limits_follow_what_was_computed():
     sketches = hospitals(3)
-    findings = findings_of(sketches, level=0.9, simultaneous=False, by="size")
+    findings = findings_of(sketches, level=0.9, simultaneous=False, about="counts")
     text = " ".join(statements.limits(findings, sketches))
     assert "Size counts" in text
     assert "64" in text  # 4√256
