@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
+from armslength.errors import CorruptFileError
 from armslength.sketches.card import release_card
 from golden.write_files import content
 from sealed import write_sealed
@@ -54,7 +55,7 @@ def test_an_edited_column_is_refused(edit, path):
     pq.write_table(table, path)
     al.load(path)  # a file that another tool wrote again, unchanged, is still the same file
     pq.write_table(edited, path)
-    with pytest.raises(al.CorruptFileError, match="was edited"):
+    with pytest.raises(CorruptFileError, match="was edited"):
         al.load(path)
 
 
@@ -75,7 +76,7 @@ def test_digests_of_another_form_are_refused(change, path):
     change(found)
     metadata = {**table.schema.metadata, b"armslength digests": json.dumps(found).encode()}
     pq.write_table(table.replace_schema_metadata(metadata), path)
-    with pytest.raises(al.CorruptFileError, match="edited"):
+    with pytest.raises(CorruptFileError, match="edited"):
         al.load(path)
 
 
@@ -83,10 +84,10 @@ def test_rows_that_were_taken_out_or_doubled_are_refused(path):
     table = pq.read_table(path)
     for other in (table.slice(0, 1), pa.concat_tables([table, table]), table.slice(0, 0)):
         pq.write_table(other, path)
-        with pytest.raises(al.CorruptFileError, match="edited"):
+        with pytest.raises(CorruptFileError, match="edited"):
             al.load(path)
     pq.write_table(table, path, row_group_size=1)
-    with pytest.raises(al.CorruptFileError, match="edited"):
+    with pytest.raises(CorruptFileError, match="edited"):
         al.load(path)
 
 
@@ -108,13 +109,13 @@ def test_a_changed_seed_in_the_head_is_refused(path):
     table = pq.read_table(path)
     head = json.dumps(with_seed(head_of(path), "other", card=True)).encode()
     pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"armslength": head}), path)
-    with pytest.raises(al.CorruptFileError, match="edited"):
+    with pytest.raises(CorruptFileError, match="edited"):
         al.load(path)
 
 
 def test_a_changed_seed_with_new_digests_does_not_go_with_its_card(path):
     write_sealed(pq.read_table(path), path, head=with_seed(head_of(path), "other", card=False))
-    with pytest.raises(al.CorruptFileError, match="release card"):
+    with pytest.raises(CorruptFileError, match="release card"):
         al.load(path)
 
 
@@ -135,7 +136,7 @@ def test_a_smaller_epsilon_in_the_head_is_refused(path):
     head = head_of(path)
     head["protocols"][0]["epsilon"] = "0.5"
     write_sealed(pq.read_table(path), path, head=head)
-    with pytest.raises(al.CorruptFileError, match="edited by hand"):
+    with pytest.raises(CorruptFileError, match="edited by hand"):
         al.load(path)
 
 

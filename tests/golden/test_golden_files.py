@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import armslength as al
+from armslength.errors import UnsupportedVersionError
 from armslength.ledger.ledger_file import SCHEMA_VERSION
 from armslength.protocol import schema
 from armslength.sketches import sketch_format
@@ -34,7 +35,7 @@ def test_files_of_armslength_0_2_are_refused_and_left_alone(path, tmp_path):
     copied = shutil.copy(path, tmp_path / path.name)
     before = copied.read_bytes()
     read = {".parquet": al.load, ".json": al.Protocol.load, ".sqlite": al.Ledger}[path.suffix]
-    with pytest.raises(al.UnsupportedVersionError, match=r"armslength 0\.2") as caught:
+    with pytest.raises(UnsupportedVersionError, match=r"armslength 0\.2") as caught:
         read(copied)
     assert str(caught.value).isprintable()
     assert copied.read_bytes() == before

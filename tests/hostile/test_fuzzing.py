@@ -15,6 +15,7 @@ from audit.fuzzing.verdicts import Changes, Finding, Target, reached, seeds_of, 
 from audit.fuzzing.worker import Account
 
 import armslength as al
+from armslength.errors import CorruptFileError
 from armslength.ledger import budgets
 from armslength.privacy import composition
 
@@ -135,7 +136,7 @@ def test_a_seed_that_is_refused_is_found():
 
 
 def test_one_line_of_ours_is_a_verdict():
-    assert verdict(raising(al.CorruptFileError("a file must be whole, got half")), b"") == "CorruptFileError"
+    assert verdict(raising(CorruptFileError("a file must be whole, got half")), b"") == "CorruptFileError"
 
 
 @pytest.mark.parametrize("change", [change_bytes, change_json, change_parquet])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import armslength as al
+from armslength.errors import CorruptFileError
 from armslength.ledger.entry import COLUMNS
 from armslength.ledger.ledger_file import LedgerFile
 
@@ -47,7 +48,7 @@ def test_what_sqlite_notes_down_for_itself_does_no_harm(path):
         "PRAGMA writable_schema = 1",
         "UPDATE sqlite_master SET name = 'sqlite_stat1' WHERE type = 'trigger'",
     )
-    with pytest.raises(al.CorruptFileError):
+    with pytest.raises(CorruptFileError):
         released(path, "third")
 
 
@@ -78,7 +79,7 @@ def test_what_sqlite_notes_down_for_itself_does_no_harm(path):
 def test_a_ledger_with_anything_but_its_tables_is_refused(path, statements):
     edited(path, *statements)
     for ask in (lambda: al.Ledger(path), lambda: released(path, "second")):
-        with pytest.raises(al.CorruptFileError, match="its tables are not those of a ledger"):
+        with pytest.raises(CorruptFileError, match="its tables are not those of a ledger"):
             ask()
 
 
@@ -101,7 +102,7 @@ def test_what_a_file_brings_along_may_call_nothing(path):
 )
 def test_lines_of_another_kind_are_damage_in_one_line(path, statement):
     edited(path, statement)
-    with pytest.raises(al.CorruptFileError) as caught:
+    with pytest.raises(CorruptFileError) as caught:
         al.Ledger(path).spent()
     assert str(caught.value).isprintable()
 
@@ -110,6 +111,6 @@ def test_lines_of_another_kind_are_damage_in_one_line(path, statement):
 def test_labels_of_another_kind_are_damage(path, label):
     edited(path, f"UPDATE labels SET label = {label}")
     before = path.read_bytes()
-    with pytest.raises(al.CorruptFileError):
+    with pytest.raises(CorruptFileError):
         released(path, "second")
     assert path.read_bytes() == before

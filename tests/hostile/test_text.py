@@ -15,6 +15,7 @@ from click.testing import CliRunner
 import armslength as al
 from armslength.cli.main import main
 from armslength.cli.output import as_csv
+from armslength.errors import CorruptFileError
 from armslength.sketches.sketch_format import KEY
 from sealed import write_sealed
 
@@ -84,7 +85,7 @@ PLACES = pytest.mark.parametrize("place", places(), ids=lambda place: place.__na
 def test_no_protocol_holds_such_text(place, text, tmp_path):
     path = tmp_path / "p.json"
     path.write_text(json.dumps(place(text), ensure_ascii=False))
-    with pytest.raises(al.CorruptFileError) as caught:
+    with pytest.raises(CorruptFileError) as caught:
         al.Protocol.load(path)
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 1000
@@ -134,7 +135,7 @@ def test_labels_of_sketch_files_and_releases(text, tmp_path):
     label = table.schema.get_field_index("label")
     edited = table.set_column(label, table.schema.field(label), pa.array([text]))
     write_sealed(edited, path, head=json.loads(table.schema.metadata[KEY]))
-    with pytest.raises(al.CorruptFileError, match="labels"):
+    with pytest.raises(CorruptFileError, match="labels"):
         al.load(path)
     with pytest.raises(al.ParameterError, match="labels"):
         protocol.release(np.zeros((1, 2), dtype=int), labels=[text], ledger=al.NO_LEDGER)
@@ -157,7 +158,7 @@ def test_ledgers_with_too_many_marks_are_damaged(column, tmp_path):
         if column == "population":
             connection.execute("UPDATE budgets SET population = ?", (MARKS,))
         connection.execute(f"UPDATE {table} SET {column} = ?", (MARKS,))  # names of ours
-    with pytest.raises(al.CorruptFileError):
+    with pytest.raises(CorruptFileError):
         release()
 
 
