@@ -215,7 +215,7 @@ def resampled(sums: Sums, protocol: al.Protocol, rng: np.random.Generator) -> Su
 
 def called(rows: al.Sketches) -> set[str]:
     """The parties that are called outliers."""
-    found = al.outliers(rows, LEVEL, factor=FACTOR, about="populations")
+    found = al.outliers(rows, level=LEVEL, factor=FACTOR, about="populations")
     return {name for name, is_outlier in zip(found.labels, found.is_outlier, strict=True) if is_outlier}
 
 
@@ -223,13 +223,9 @@ def groups_hold(rows: al.Sketches) -> bool:
     """Whether no group has two parties that `al.compare` finds to differ."""
     tree = al.cluster(rows, level=LEVEL, about="populations")
     group = {name: number for number, names in enumerate(tree.groups()) for name in names}
-    pairs = al.compare(
-        rows[list(tree.labels)], about="populations", level=LEVEL, simultaneous=True
-    ).read_all()
-    left, right, differ = (pairs[name].to_pylist() for name in ("left", "right", "resolved"))
-    return not any(
-        found and group.get(a, a) == group.get(b, b) for a, b, found in zip(left, right, differ, strict=True)
-    )
+    pairs = al.compare(rows[list(tree.labels)], about="populations", level=LEVEL, verdict="differ").to_arrow()
+    differ = zip(pairs["left"].to_pylist(), pairs["right"].to_pylist(), strict=True)
+    return not any(group.get(a, a) == group.get(b, b) for a, b in differ)
 
 
 def shuffled(rng: np.random.Generator) -> NDArray[np.int64]:

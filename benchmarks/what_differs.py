@@ -41,7 +41,7 @@ SHARES = {
     "margin_share": "0.3",
     "total_share": "0.1",
 }  # of ε; the histogram has the second, too, and no margins
-_TO_TOTALS = 0.02  # of the error, as explain_items has it
+_TO_TOTALS = 0.02  # of the error, as item differences have it
 SKETCHES = {
     "sketch, s = 1": (1, 2048),
     "sketch, s = 3": (3, 3072),
@@ -274,7 +274,7 @@ def _margins(case: Case, rows: al.Sketches, pair: tuple[str, str]) -> tuple[floa
     """What `al.explain` finds of the people counted, as the histogram's intervals are about them, too."""
     truth = case.prevalences(pair[1]) - case.prevalences(pair[0])
     try:
-        found = al.explain(rows[pair[0]], rows[pair[1]], about="people", level=1 - ERROR)
+        found = al.explain(rows, *pair, about="people", level=1 - ERROR)
     except al.NotResolvableError:
         return 0.0, 0.0, 0.0
     names = [*case.prefixes, "(other)"]
@@ -327,15 +327,13 @@ def _reach(law: DiscreteLaplace, count: int, ratio: float, tail: float) -> float
 def _items(
     case: Case, rows: al.Sketches, pair: tuple[str, str], listed: list[str]
 ) -> tuple[float, float, float]:
-    """What `al.explain_items` finds of the whole vocabulary's top ten; an item in a tie with a listed one does not count."""
+    """What `al.explain` finds of the whole vocabulary's top ten; an item in a tie with a listed one does not count."""
     truth = case.item_shares(pair[1]) - case.item_shares(pair[0])
     vocabulary = case.vocabulary if rows.protocols[0].vocabulary else None
     numbers = {item: number for number, item in enumerate(case.vocabulary)}
     value, lower, upper = np.full((3, len(truth)), [[np.nan], [-np.inf], [np.inf]])
     try:
-        found = al.explain_items(
-            rows[pair[0]], rows[pair[1]], listed, about="people", level=1 - ERROR, vocabulary=vocabulary
-        )
+        found = al.explain(rows, *pair, items=listed, about="people", level=1 - ERROR, vocabulary=vocabulary)
     except al.NotResolvableError:
         if vocabulary is None:
             return 0.0, 0.0, 0.0

@@ -86,7 +86,7 @@ def interests_compared(audiences: list[Audience]) -> None:
     show("Similarity of interests (1: the same)", al.similarities(sketches, about="people"), unit @ unit.T, 3)
     distances = np.linalg.norm(mixes[:, None] - mixes[None], axis=2)
     show("Distance of interests", al.distances(sketches, about="people"), distances, 4)
-    print(f"\n{al.nearest(sketches, count=1, about="people")}")
+    print(f"\n{al.nearest(sketches, count=1, about='people')}")
 
 
 def votes(users: NDArray[np.int64], interests: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ the folder ARMSLENGTH_DATA. Otherwise stays are generated. The script prints no 
 
 import os
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -114,19 +115,14 @@ def true_mixes(events: pa.Table) -> NDArray[np.float64]:
 
 def show(sketches: al.Sketches, mixes: NDArray[np.float64]) -> None:
     """Print every pair of regions with the truth for these patients."""
-    similarity, distance = (
-        measure(sketches, beyond_chance=True) for measure in (al.shape_cosines, al.shape_distances)
-    )
-    lower, upper = similarity.interval(0.95, simultaneous=True)
-    differ = distance.resolved(0.95, simultaneous=True)
+    pairs = al.compare(sketches).to_arrow().to_pylist()
     unit = mixes / np.linalg.norm(mixes, axis=1, keepdims=True)
     truth = unit @ unit.T
     print(f"\n{'':22}  similarity  95% interval, all 6   these patients")
-    for i, j in zip(*np.triu_indices(len(REGIONS), 1), strict=True):
-        verdict = "differ" if differ[i, j] else "inconclusive"
+    for pair, (i, j) in zip(pairs, combinations(range(len(REGIONS)), 2), strict=True):
         print(
-            f"  {f'{REGIONS[i]}, {REGIONS[j]}':20}  {similarity.value[i, j]:10.3f}  {lower[i, j]:8.3f} to {upper[i, j]:5.3f}  "
-            f"{truth[i, j]:15.3f}   {verdict}"
+            f"  {f'{REGIONS[i]}, {REGIONS[j]}':20}  {pair['similarity']:10.3f}  {pair['lower']:8.3f} to {pair['upper']:5.3f}  "
+            f"{truth[i, j]:15.3f}   {pair['verdict']}"
         )
 
 

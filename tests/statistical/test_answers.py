@@ -49,12 +49,13 @@ def test_alike_is_wrong_as_seldom_as_it_says_and_no_seldomer(amplitude):
     different = alike = 0
     for protocol in protocols(total):
         a, b = protocol.release(x, ledger=al.NO_LEDGER)
-        found = al.alike(a, b, within=truth, level=1 - ERROR)
-        different += found.verdict == "different"
-        alike += found.interval[1] < truth  # "alike" would be said of a limit just below the truth
+        (pair,) = al.compare(a, b, alike=truth, level=1 - ERROR).to_arrow().to_pylist()
+        different += pair["lower"] > truth
+        alike += pair["upper"] < truth  # "alike" would be said of a limit just below the truth
+        assert (pair["verdict"] == "alike") == (pair["upper"] <= truth)
     for wrong in (different, alike):
-        assert at_most(wrong, total, ERROR)
-        assert at_least(wrong, total, 0.75 * ERROR), wrong / total
+        assert at_most(wrong, total, ERROR / 2)
+        assert at_least(wrong, total, 0.75 * ERROR / 2), wrong / total
 
 
 def typical_distances(amplitudes):
@@ -71,11 +72,11 @@ def test_no_party_is_falsely_called_an_outlier_and_a_clear_one_is():
     false, naive, found = 0, 0, 0
     for protocol in protocols(total):
         sketches = protocol.release(blocks(edge, *ordinary), ledger=al.NO_LEDGER)
-        result = al.outliers(sketches, 1 - ERROR)
+        result = al.outliers(sketches, level=1 - ERROR)
         false += result.is_outlier.any()
-        naive += result.distance[0] > 1.5 * np.median(result.distance[1:])
+        naive += result.distance[0, 0] > 1.5 * np.median(result.distance[1:, 0])
         far = protocol.release(blocks(8 * 43, *ordinary), ledger=al.NO_LEDGER)
-        found += al.outliers(far, 1 - ERROR).is_outlier.tolist() == [True] + [False] * 6
+        found += al.outliers(far, level=1 - ERROR).is_outlier.tolist() == [True] + [False] * 6
     assert at_most(false, total, ERROR)
     assert not at_most(naive, total, ERROR)  # without intervals it would be called about every other time
     assert found == total
@@ -87,8 +88,8 @@ def test_distances_from_the_typical_party_lie_in_their_intervals(amplitudes):
     together = alone = 0
     for protocol in protocols(total):
         rows = protocol.release(blocks(*amplitudes), ledger=al.NO_LEDGER)
-        ends = [al.outliers(rows, 1 - error) for error in (ERROR, len(amplitudes) * ERROR)]
-        missed, more = (((each.lower > truth) | (truth > each.upper)).any() for each in ends)
+        ends = [al.outliers(rows, level=1 - error).distance for error in (ERROR, len(amplitudes) * ERROR)]
+        missed, more = (((each[:, 1] > truth) | (truth > each[:, 2])).any() for each in ends)
         together, alone = together + missed, alone + more
     assert at_most(together, total, ERROR)
     assert at_least(together, total, 0.75 * ERROR), together / total
@@ -100,7 +101,7 @@ def test_an_unchanged_party_is_said_to_have_changed_as_seldom_as_stated():
     wrong = 0
     for protocol in protocols(total):
         before, after = (protocol.release(x, ledger=al.NO_LEDGER) for _ in range(2))
-        wrong += al.drift(before, after, 1 - ERROR).resolved.any()
+        wrong += "differ" in al.drift(before, after, level=1 - ERROR).verdict
     # Half of the error is for upper ends; four exact tails of a quarter each, of independent noises.
     rate = 1 - (1 - ERROR / 2 / parties) ** parties
     assert at_most(wrong, total, rate)
@@ -112,7 +113,7 @@ def test_the_true_nearest_is_a_candidate():
     missing, first = 0, 0
     for protocol in protocols(total):
         sketches = protocol.release(x, ledger=al.NO_LEDGER)
-        found = al.nearest(sketches[0], sketches[1:], 5, level=1 - ERROR)
+        found = al.nearest(sketches[0], sketches[1:], count=5, level=1 - ERROR)
         assert found.candidates[0] == found.possible[0].sum()
         missing += not found.possible[0, found.indices[0].tolist().index(0)]
         first += found.indices[0, 0] == 0
@@ -160,8 +161,8 @@ def test_of_the_pairs_told_apart_few_are_not():
     for protocol in protocols(total):
         rows = protocol.release(x, ledger=al.NO_LEDGER)
         for fdr, each in shares.items():
-            lines = al.compare(rows[1:], rows[0], level=1 - ERROR, fdr=fdr).read_all()
-            told = lines["resolved"].to_numpy()
+            found = al.compare(rows[1:], rows[0], level=1 - ERROR, each=not fdr, fdr=fdr).to_arrow()
+            told = np.array(found["verdict"].to_pylist()) == "differ"
             each.append(told[:equal].sum() / max(1, told.sum()))
             discovered += fdr and told[equal:].sum()
     limits = {fdr: ERROR + LIMIT * np.std(each) / np.sqrt(total) for fdr, each in shares.items()}

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-import armslength as al
 import nhds
 from armslength.estimates.prevalence import Noise, Prevalence, difference_limits
 from armslength.laws import DiscreteLaplace
 from armslength.protocol.neighbors import VOTE
 from margin_rows import noise, of_people, protocol, rows, sampled
+from sides import explained
 from statistical.limits import LIMIT, WRONG
 
 
@@ -228,8 +228,8 @@ def test_one_population_has_no_differences(people, epsilons):
     for _ in range(trials):
         a = sampled(first, ["a"], people[:1], USUAL, rng)
         b = sampled(second, ["b"], people[1:], USUAL, rng)
-        false += al.explain(a, b, level=level).found > 0
-        naive += al.explain(a, b, level=level, about="people").found > 0
+        false += explained(a, b, level=level).found > 0
+        naive += explained(a, b, level=level, about="people").found > 0
     rate = 1 - level
     allowed = rate * trials + LIMIT * np.sqrt(rate * level * trials)
     assert false <= allowed
@@ -260,7 +260,7 @@ def test_plain_shares_are_covered_however_many_item_groups_people_have(bound, be
                 of_people(used, [name], [each], rng, knows_undercount=knows)
                 for name, each in zip("ab", drawn, strict=True)
             )
-            found = al.explain(a, b, level=level, about="populations" if beyond_chance else "people")
+            found = explained(a, b, level=level, about="populations" if beyond_chance else "people")
             order = [used.margins.names.index(name) for name in found.item_groups]
             missed[knows] += ((found.lower > truth[order]) | (truth[order] > found.upper)).any()
     allowed = (1 - level) * trials + LIMIT * np.sqrt((1 - level) * level * trials)

@@ -57,7 +57,7 @@ def test_they_are_what_explain_says(released):
     expected = reasons(rows, data.prevalence, beyond_chance=True)
     found = 0
     for a, b in combinations(data.large, 2):
-        answer = al.explain(rows[data.parties[a]], rows[data.parties[b]], level=LEVEL)
+        answer = al.explain(rows, data.parties[a], data.parties[b], level=LEVEL)
         named = [group != "(other)" for group in answer.item_groups]
         found += np.count_nonzero(((answer.lower > 0) | (answer.upper < 0))[named])
     assert found == expected.found

@@ -23,6 +23,7 @@ from drawn_votes import Counted, vote_protocol
 from drawn_votes import released as drawn
 from populations import DATA, independent
 from populations import zipf as mix_of_zipf
+from sides import items_explained
 from statistical.limits import FALSE_ALARM, LIMIT, WRONG
 
 ERROR = 0.2  # of the trials on data
@@ -192,8 +193,9 @@ def test_misses_on_data_are_at_most_as_many_as_stated(name, sketch, asked):
             rows = released_votes(
                 counts, transform, epsilon=4, total_share="0.1"
             )  # 94 people are in one party
-        by = "shape" if by_shape else "size"
-        answer = al.explain_items(rows["a"], rows["b"], items, level=1 - ERROR, about=by)
+        answer = items_explained(
+            rows["a"], rows["b"], items, level=1 - ERROR, about="people" if by_shape else "counts"
+        )
         wanted = with_ties(answer, truth)
         misses += bool(((wanted < answer.lower) | (wanted > answer.upper)).any())
     check_bound(misses, trials, ERROR)
@@ -207,17 +209,16 @@ def test_beyond_chance_samples_of_one_population_miss_at_most_as_often_as_stated
         np.random.default_rng(8),
         60,
     )
-    misses = {True: 0, False: 0}
+    misses = {"populations": 0, "people": 0}
     for trial in range(trials):
         known = {"sparsity": 1} | SKETCHES[sketch]
         protocol = vote_protocol(300, epsilon=100, seed=f"items {trial}", **known)
         a, b = drawn(protocol, Counted.of(protocol, population).drawn(rng, 400, 2))
-        for beyond_chance in misses:
-            known = {"by": "shape", "beyond_chance": beyond_chance}
-            answer = al.explain_items(a, b, range(0, 120, 2), level=1 - ERROR, **known)
-            misses[beyond_chance] += bool(((answer.lower > 0) | (answer.upper < 0)).any())
-    check_bound(misses[True], trials, ERROR)
-    assert misses[False] > binom.isf(FALSE_ALARM, trials, ERROR)
+        for about in misses:
+            answer = items_explained(a, b, range(0, 120, 2), level=1 - ERROR, about=about)
+            misses[about] += bool(((answer.lower > 0) | (answer.upper < 0)).any())
+    check_bound(misses["populations"], trials, ERROR)
+    assert misses["people"] > binom.isf(FALSE_ALARM, trials, ERROR)
 
 
 def test_normal_intervals_would_miss_too_often():
@@ -247,7 +248,7 @@ def test_a_whole_vocabulary_with_three_blocks(name):
     for trial in range(trials):
         transform = al.SparseJL(input_dim=counts.shape[1], sketch_dim=6144, sparsity=3, seed=f"items {trial}")
         rows = released(counts, transform, epsilon=1, contribution=1)
-        answer = al.explain_items(rows["a"], rows["b"], range(counts.shape[1]), level=1 - ERROR)
+        answer = items_explained(rows["a"], rows["b"], range(counts.shape[1]), level=1 - ERROR)
         numbers = np.array(list(map(int, answer.items)))
         misses += bool(((truth[numbers] < answer.lower) | (truth[numbers] > answer.upper)).any())
         told = {
@@ -269,7 +270,7 @@ def test_shares_with_coarse_totals():
         # the noise of a total has a scale of 1/(ε·share) = 500 where totals are about 8,000
         rows = released(counts, transform, epsilon="0.1", contribution=1, total_share="0.02")
         try:
-            answer = al.explain_items(rows["a"], rows["b"], range(30), level=1 - ERROR, about="people")
+            answer = items_explained(rows["a"], rows["b"], range(30), level=1 - ERROR, about="people")
         except al.NotResolvableError:
             continue  # a total that may be 0: nothing was said, so nothing was wrong
         wanted = truth[list(map(int, answer.items))]
