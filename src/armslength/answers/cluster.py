@@ -177,7 +177,8 @@ def cluster(
     limit = alike_limit(alike, about)
     rows, left_out = without_small(sketches, about, 2, keep=keep)
     estimate = squared_distances_about(rows, None, about)
-    together = Level.of(level, METHODS[0], estimate.pairs)
+    # as in `compare`, so that no group has two parties that differ there
+    together = Level.of(level, METHODS[0], len(sketches) * (len(sketches) - 1) // 2)
     lower, upper = (np.sqrt(end) for end in estimate.rule.interval(together))
     differ = lower > 0
     if about == COUNTS:

@@ -1,5 +1,6 @@
 """All pairs of parties, or some of them: verdict, similarity and distance, with intervals."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -37,6 +38,7 @@ from armslength.sketches.sketches import Sketches, check_same_space
 _ROWS_IN_A_BATCH = 2**16  # so that a progress bar moves while they are written
 _MOST_KEPT = 2**20  # pairs of which a table is made for a summary
 _MOST_LINES = 60  # of the text
+_MOST_IN_ALL = 3  # parties that are named as those in all inconclusive pairs
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -119,14 +121,20 @@ class Comparison(Answer):
         return {verdict: found.get(verdict, 0) for verdict in VERDICTS}
 
     def most_different(self) -> tuple[str, str] | None:
-        """The listed pair that differs most as estimated; None if none differs, or there are very many pairs."""
+        """The listed pair that surely differs most; None if none differs, or there are very many pairs.
+
+        It is chosen by the ends of intervals: the estimate of a small party can be large by chance.
+        """
         if self.pairs > _MOST_KEPT:
             return None
         table = self.to_arrow()
         table = table.filter(pa.array(np.array(table["verdict"].to_pylist()) == DIFFER))
         if not len(table):
             return None
-        row = int(np.argmax(table["distance"].to_numpy()))
+        if self.about == COUNTS:
+            row = int(np.argmax(table["lower"].to_numpy()))
+        else:
+            row = int(np.lexsort((-table["distance_lower"].to_numpy(), table["upper"].to_numpy()))[0])
         return table["left"][row].as_py(), table["right"][row].as_py()
 
     def _title(self) -> str:
@@ -164,15 +172,17 @@ class Comparison(Answer):
         return f"{', '.join(parts)}."
 
     def _in_all(self) -> str:
-        """Who is in all pairs that are inconclusive, if these are many."""
+        """Who is in all pairs that are inconclusive, if these are few."""
         table = self.to_arrow()
-        chosen = np.array(table["verdict"].to_pylist()) == INCONCLUSIVE
-        pairs = [
-            set(pair) for pair in zip(table["left"].to_pylist(), table["right"].to_pylist(), strict=True)
-        ]
-        pairs = [pair for pair, is_chosen in zip(pairs, chosen, strict=True) if is_chosen]
-        common = set.intersection(*pairs) if len(pairs) > 1 else set()
-        return f"; all of them with {common.pop()}" if len(common) == 1 and self.right is None else ""
+        rows = zip(*(table[name].to_pylist() for name in ("left", "right", "verdict")), strict=True)
+        pairs = [(left, right) for left, right, verdict in rows if verdict == INCONCLUSIVE]
+        count, names = len(pairs), []
+        while pairs and len(names) < _MOST_IN_ALL:
+            often = Counter(label for pair in pairs for label in pair)
+            names.append(max(often, key=lambda label: often[label]))  # the first of equals
+            pairs = [pair for pair in pairs if names[-1] not in pair]
+        is_few = not pairs and count > len(names) and self.right is None
+        return f"; all of them with {' or '.join(names)}" if is_few else ""
 
     def __str__(self) -> str:
         if self.pairs > _MOST_KEPT:
@@ -181,7 +191,7 @@ class Comparison(Answer):
         rows = table.to_pylist()
         if not self.is_ranked:
             order = {verdict: number for number, verdict in enumerate((DIFFER, INCONCLUSIVE, SAME))}
-            rows.sort(key=lambda row: (order[row["verdict"]], -row["distance"]))
+            rows.sort(key=lambda row: (order[row["verdict"]], *_by_number(row)))
         columns = [
             *(
                 Column.of_labels(name, (row[name] for row in rows[:_MOST_LINES]))
@@ -198,6 +208,14 @@ class Comparison(Answer):
         if len(rows) > _MOST_LINES:
             lines.append(f"… and {plural(len(rows) - _MOST_LINES, 'more pair')}")
         return sentences([*lines, ""], self.note)
+
+
+def _by_number(row: dict[str, Any]) -> tuple[bool, float]:
+    """Sorts pairs by the number that people read, the most different first; pairs of unknown similarity last."""
+    if "similarity" not in row:
+        return False, -np.nan_to_num(row["distance"])
+    is_unknown = row["similarity"] is None or (row["lower"] <= 0 and row["upper"] >= 1)
+    return is_unknown, row["similarity"] or 0.0
 
 
 def schema_number(about: str) -> str:

@@ -11,7 +11,7 @@ import click
 import armslength as al
 from armslength.answers.cluster import Clusters
 from armslength.answers.compare import Comparison
-from armslength.answers.explain import reasons_against_typical
+from armslength.answers.explain import explainable, reasons_against_typical
 from armslength.cli.options import (
     ABOUT,
     ALIKE,
@@ -70,7 +70,7 @@ def compare(files: tuple[str, ...], against: str | None, output_format: str, **o
     comparison = al.compare(left, right, show_progress=True, **options)
     if output_format == "table":
         click.echo(str(comparison))
-        _echo_explain(comparison, files)
+        _echo_explain(comparison, sketches, files)
         return
     if output_format == "csv":
         write_csv(_lines(comparison), comparison.schema.names, sys.stdout)
@@ -102,10 +102,10 @@ def _write_json(lines: Iterable[dict[str, Any]]) -> None:
     sys.stdout.write("\n]\n")
 
 
-def _echo_explain(comparison: Comparison, files: tuple[str, ...]) -> None:
-    """How to ask what sets the most different pair apart."""
+def _echo_explain(comparison: Comparison, sketches: al.Sketches, files: tuple[str, ...]) -> None:
+    """How to ask what sets the most different pair apart, if item groups can tell."""
     pair = comparison.most_different()
-    if pair is not None:
+    if pair is not None and explainable(sketches[list(pair)]).all():
         click.echo(
             f"What sets {pair[0]} and {pair[1]} apart: armslength explain {shlex.join((*files, *pair))}"
         )

@@ -3,29 +3,29 @@
 import csv
 import io
 import json
-import re
 import shlex
+from functools import partial
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import armslength as al
-from armslength.cli.main import main
-from report_parties import with_margins
+from report_parties import chapters, counted, with_margins
+from unit.cli import commands
+
+run = partial(commands.run, "compare")
 
 TRANSFORM = al.SparseJL(input_dim=300, sketch_dim=32, sparsity=1, seed="compare command")
 PROTOCOL = al.Protocol(TRANSFORM, epsilon=1, total_share="0.25")
 LONG = "the hospital with the very long name in the north of the country"
 LABELS = ["north", "south", "east", LONG]
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, ["compare", *map(str, arguments)])
+COUNTS = ("--about", "counts")
+SURELY = ("--level", "0.999999")
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
+    """North and south are equal."""
     x = np.full((4, 300), 40)
     x[2, :100] = 1500
     x[3, 100:200] = 900
@@ -34,83 +34,138 @@ def file(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="module")
+def votes(tmp_path_factory):
+    """Three parties with item groups: the coast differs, north and south are alike."""
+    rows = with_margins([[0.1, 0.1, 0.3]] * 2 + [[0.1, 0.5, 0.3]], labels=["north", "south", "the coast"])
+    path = tmp_path_factory.mktemp("compare") / "votes.parquet"
+    rows.save(path)
+    return path
+
+
+def table(*arguments):
+    done = run(*arguments, "--format", "json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
 def test_a_table_for_people(file):
-    result = run(file, "--level", "0.999999")
-    lines = result.output.splitlines()
-    assert result.exit_code == 0
-    assert lines[0].split() == ["left", "right", "distance", "from", "to"]
-    assert len(lines) == 8
-    assert lines[1].split()[:2] == ["north", "south"]
-    assert lines[1].endswith("not resolved")
-    assert "not resolved" not in lines[2]
-    assert lines[-1].startswith("6 pairs, of which 5 differ; ")
-    # aligned, and long names are cut in the middle
-    assert "the hospital w…f the country" in lines[3]
-    assert len({text.index("…") for text in lines if "…" in text}) == 1
-    ends = {text.find(text.split()[-1]) + len(text.split()[-1]) for text in (lines[2], lines[3])}
-    assert len(ends) == 1
+    done = run(file, *COUNTS, *SURELY)
+    assert done.exit_code == 0
+    question, summary, _, heading, *lines = done.output.splitlines()
+    assert "all 6 pairs together" in question
+    assert "99.9999 %" in question
+    assert "5 of 6 pairs differ" in summary
+    assert heading.split() == ["left", "right", "verdict", "distance"]
+    assert [line for line in lines if "inconclusive" in line] == [
+        line for line in lines if line.startswith("north  ") and " south " in line
+    ]
+    # long names are cut in the middle, and columns are aligned
+    assert any("the hospital w…f the country" in line for line in lines)
+    assert (
+        len({line.index(word) for line in lines for word in ("differ ", "inconclusive ") if word in line})
+        == 1
+    )
+
+
+def test_every_pair_has_one_verdict_and_numbers_that_agree_with_it(votes):
+    rows = {(row["left"], row["right"]): row for row in table(votes, "--alike", 0.9)}
+    assert rows["north", "the coast"]["verdict"] == rows["south", "the coast"]["verdict"] == "differ"
+    assert rows["north", "south"]["verdict"] == "alike"
+    assert rows["north", "south"]["lower"] >= 0.9
+    assert all(row["lower"] <= row["similarity"] <= row["upper"] for row in rows.values())
+    assert all((row["distance_lower"] > 0) >= (row["verdict"] == "differ") for row in rows.values())
+    # alike wins: both parties differ a little at most, and this is enough to be alike
+    assert {row["verdict"] for row in table(votes, "--alike", 0.01)} == {"alike"}
+
+
+def test_the_question_is_said_and_never_replaced(file, votes):
+    assert run(votes).output.splitlines()[0] == run(votes, "--about", "populations").output.splitlines()[0]
+    firsts = [
+        run(votes, "--about", about).output.splitlines()[0] for about in ("populations", "people", "counts")
+    ]
+    assert len(set(firsts)) == 3
+    assert run(file).output.splitlines()[0] == run(file, "--about", "people").output.splitlines()[0]
+    refused = run(file, "--about", "populations")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "--about" in refused.stderr
+
+
+def test_one_level_for_all_pairs_together_or_for_each(votes):
+    def width(*flags):
+        row = table(votes, *flags)[-1]
+        return row["upper"] - row["lower"]
+
+    assert width("--each") < width()
+    assert width("--level", 1 - 0.05 / 3, "--each") == pytest.approx(width(), rel=1e-6)
+    assert width("--fdr") == width()  # of similarities; discoveries are by distances
+    done = run(votes, "--fdr", "--each")
+    assert done.exit_code == 2
+    assert "--fdr cannot be combined with --each" in done.stderr
+
+
+def test_false_discoveries_are_at_another_level(file):
+    together = {(row["left"], row["right"]): row for row in table(file, *COUNTS)}
+    found = table(file, *COUNTS, "--fdr")
+    assert sum(row["verdict"] == "differ" for row in found) >= 5
+    assert all(row["lower"] >= together[row["left"], row["right"]]["lower"] for row in found)
+    assert "false discovery" in run(file, *COUNTS, "--fdr").output
 
 
 def test_csv_holds_no_formula(tmp_path):
     labels = ['=HYPERLINK("x")', "+1", "-1", "@SUM(1)", "＝1", "＋1", "－1", "＠SUM(1)", "plain"]
-    protocol = al.Protocol(
-        al.SparseJL(input_dim=300, sketch_dim=32, sparsity=1, seed="compare command"), epsilon=1
-    )
+    protocol = al.Protocol(TRANSFORM, epsilon=1)
     protocol.release(np.zeros((9, 300), int), labels=labels, ledger=al.NO_LEDGER).save(tmp_path / "s.parquet")
     expected = ["'" + label for label in labels[:-1]] + ["plain"]
-    compared = run(tmp_path / "s.parquet", "--quantity", "inner-product", "--format", "csv").stdout
-    rows = list(csv.DictReader(io.StringIO(compared)))
+    rows = list(csv.DictReader(io.StringIO(run(tmp_path / "s.parquet", "--format", "csv").stdout)))
     assert {row["left"] for row in rows} | {row["right"] for row in rows} == set(expected)
-    assert any(float(row["lower"]) < 0 for row in rows)  # negative numbers stay numbers
-    listed = CliRunner().invoke(main, ["show", str(tmp_path / "s.parquet"), "--format", "csv"]).stdout
+    listed = commands.run("show", tmp_path / "s.parquet", "--format", "csv").stdout
     assert [row["label"] for row in csv.DictReader(io.StringIO(listed))] == expected
 
 
-@pytest.mark.parametrize("simultaneous", [False, True])
-def test_scripts_get_every_digit(file, simultaneous):
-    expected = al.distances(al.load(file)).to_arrow(simultaneous=simultaneous).to_pylist()
-    flags = ["--simultaneous"] if simultaneous else []
-    assert json.loads(run(file, "--format", "json", *flags).stdout) == expected
-    rows = list(csv.DictReader(io.StringIO(run(file, "--format", "csv", *flags).stdout)))
+@pytest.mark.parametrize("flags", [(), ("--each",), ("--about", "counts")], ids=str)
+def test_scripts_get_every_digit(file, flags):
+    known = {"each": "--each" in flags, "about": "counts" if COUNTS[1] in flags else None}
+    expected = al.compare(al.load(file), **known).to_arrow().to_pylist()
+    assert table(file, *flags) == expected
+    rows = list(csv.DictReader(io.StringIO(run(file, *flags, "--format", "csv").stdout)))
     assert [(row["left"], float(row["lower"])) for row in rows] == [
         (row["left"], row["lower"]) for row in expected
     ]
 
 
 def test_choices(file):
-    top = json.loads(run(file, "--top", "2", "--farthest", "--format", "json").stdout)
-    assert [row["value"] for row in top] == sorted((row["value"] for row in top), reverse=True)
+    top = table(file, *COUNTS, "--top", "2", "--farthest")
+    assert [row["distance"] for row in top] == sorted((row["distance"] for row in top), reverse=True)
     assert {top[0]["left"], top[0]["right"]} == {"east", LONG}
-    against = json.loads(run(file, "--against", "south", "--format", "json").stdout)
+    against = table(file, "--against", "south")
     assert [(row["left"], row["right"]) for row in against] == [
         ("south", other) for other in ("north", "east", LONG)
     ]
-    assert run(file, "--below", "1000").output.splitlines()[-1].startswith("1 pair, ")
-    assert run(file, "--above", "1000").output.splitlines()[-1].startswith("5 pairs, ")
-    assert json.loads(run(file, "--above", "1e9", "--format", "json").stdout) == []
+    for verdict, count in (("differ", 5), ("inconclusive", 1), ("alike", 0)):
+        rows = table(file, *COUNTS, *SURELY, "--verdict", verdict)
+        assert [row["verdict"] for row in rows] == [verdict] * count
+    assert "1 of 6 pairs" in run(file, *COUNTS, *SURELY, "--verdict", "inconclusive").output.splitlines()[1]
+    near = table(file, *COUNTS, *SURELY, "--alike", "5000", "--verdict", "alike")
+    assert [(row["left"], row["right"]) for row in near] == [("north", "south")]
 
 
-def test_shapes_and_cosines_say_what_they_are(file):
-    shapes = run(file, "--by", "shape")
-    assert shapes.exit_code == 0
-    assert shapes.output.splitlines()[-1].startswith("about the mixes")
-    cosines = run(file, "--quantity", "cosine", "--format", "json")
-    assert cosines.stderr.startswith("armslength: approximate")
-    assert json.loads(cosines.stdout)[0]["value"] <= 1
-
-
-def test_infinity_is_null_in_json_and_no_limit_for_people(file):
-    known = ["--method", "guaranteed", "--level", "0.99"]
-    assert json.loads(run(file, *known, "--format", "json").stdout)[1]["upper"] is None
-    assert "no limit" in run(file, *known).output
+def test_infinity_is_null_in_json_and_no_limit_for_people(tmp_path):
+    rng = np.random.default_rng(2)
+    rows = counted(chapters(), ["one", "two"], [5, 5000], [[1] * 5, [700] * 5], rng)
+    rows.save(tmp_path / "few.parquet")
+    (pair,) = table(tmp_path / "few.parquet", "--about", "people")
+    assert pair["verdict"] == "inconclusive"
+    assert pair["distance_upper"] is None or pair["distance_upper"] < np.inf
+    assert (pair["lower"], pair["upper"]) == (0, 1)
 
 
 def test_several_files_are_one_set(file, tmp_path):
-    more = al.Protocol(TRANSFORM, epsilon=2).release(
-        np.zeros((1, 300), dtype=int), labels=["west"], ledger=al.NO_LEDGER
+    more = al.Protocol(TRANSFORM, epsilon=2, total_share="0.25").release(
+        np.ones((1, 300), dtype=int), labels=["west"], ledger=al.NO_LEDGER
     )
     more.save(tmp_path / "west.parquet")
-    assert run(file, tmp_path / "west.parquet").output.splitlines()[-1].startswith("10 pairs")
+    assert len(table(file, tmp_path / "west.parquet", *COUNTS)) == 10
     again = run(file, file)
     assert again.exit_code == 2
     assert "is twice in" in again.stderr
@@ -121,13 +176,13 @@ def test_wrong_input_is_one_line_and_prints_nothing(file, tmp_path):
         ((file, "--against", "nowhere"), "no sketch labelled"),
         ((file, "--farthest"), "--farthest needs --top"),
         ((file, "--level", "nan"), "--level must be"),
-        ((file, "--quantity", "inner-product", "--by", "shape"), "--quantity must be a distance"),
-        ((file, "--beyond-chance"), "--beyond-chance needs --by"),
+        ((file, "--alike", "2"), "--alike must be"),
     ]:
         result = run(*arguments)
         assert (result.exit_code, result.stdout) == (2, "")
         assert result.stderr.startswith(f"armslength: {message}")
         assert result.stderr.count("\n") == 1
+    assert run(file, "--verdict", "perhaps").exit_code == 2
     damaged = tmp_path / "damaged.parquet"
     damaged.write_bytes(file.read_bytes()[:-200])
     assert run(damaged).exit_code == 5
@@ -136,40 +191,42 @@ def test_wrong_input_is_one_line_and_prints_nothing(file, tmp_path):
     other.release(np.zeros((1, 300), dtype=int), labels=["x"], ledger=al.NO_LEDGER).save(
         tmp_path / "other.parquet"
     )
-    left_out = run(file, tmp_path / "other.parquet")
+    left_out = run(file, tmp_path / "other.parquet", *COUNTS)
     assert left_out.exit_code == 0
     assert "other.parquet) left out: its seed differs" in left_out.stderr
 
 
-def test_the_farthest_pair_comes_with_reasons(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    shares = [[0.1, 0.1, 0.3]] * 2 + [[0.1, 0.5, 0.3]]
-    with_margins(shares, labels=["north", "south", "the coast"]).save("a.parquet")
-    for options in (["--by", "shape"], ["--by", "shape", "--quantity", "cosine"], ["--against", "the coast"]):
-        *_, last = run("a.parquet", *options).output.splitlines()
-        assert re.match(r"Clearest difference of these: [a-z ]+ and [a-z ]+; [a-z ]+ has ", last)
-        assert "more with Injuries (+" in last or "fewer with Injuries (−" in last
+def test_the_command_that_explains_the_most_different_pair_works(votes, monkeypatch):
+    monkeypatch.chdir(votes.parent)
+    for options in ((), ("--against", "the coast")):
+        *_, last = run("votes.parquet", *options).output.splitlines()
         command = shlex.split(last[last.index("armslength ") :])[1:]
-        assert command[:2] == ["explain", "a.parquet"]
+        assert command[:2] == ["explain", "votes.parquet"]
         assert "the coast" in command[2:]
-        assert CliRunner().invoke(main, command).exit_code == 0
-    nearest = run("a.parquet", "--by", "shape", "--beyond-chance", "--top", "1").output
-    assert "explain" not in nearest  # the two are not told apart
-    assert "explain" not in run("a.parquet", "--quantity", "inner-product").output
+        done = commands.run(*command)
+        assert done.exit_code == 0
+        assert "Injuries" in done.output
+    assert "explain" not in run("votes.parquet", "--top", "1").output  # these two do not differ
 
 
-def test_files_without_margins_matter_only_if_their_party_is_farthest(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    shares = [[0.1, 0.1, 0.3]] * 2 + [[0.1, 0.5, 0.3]]
-    for row in with_margins(shares, labels=["north", "south", "coast"]):
+def test_no_explanation_is_offered_where_there_are_no_item_groups(file, votes, tmp_path):
+    assert "explain" not in run(file).output
+    for row in al.load(votes):
         bare = al.Sketches(row.values, row.labels, row.noises, row.protocols, row.totals, None, row.spread)
-        (bare if row.labels == ("south",) else row).save(f"{row.labels[0]}.parquet")
-    *_, last = run(
-        "north.parquet", "south.parquet", "coast.parquet", "--by", "shape", "--against", "north"
-    ).output.splitlines()
-    assert re.search(r"coast has more with Injuries", last)
-    *_, last = run(
-        "north.parquet", "south.parquet", "coast.parquet", "--by", "shape", "--against", "south"
-    ).output.splitlines()
-    assert "the reasons are unknown" in last
-    assert "armslength explain" not in last
+        (bare if row.labels == ("the coast",) else row).save(tmp_path / f"{row.labels[0]}.parquet")
+    done = run(*tmp_path.glob("*.parquet"))
+    assert "2 of 3 pairs differ" in done.output
+    assert "explain" not in done.output
+
+
+def test_a_small_party_is_not_the_most_different_by_chance(tmp_path):
+    rng = np.random.default_rng(4)
+    people = [40, 40_000, 40_000]
+    shares = np.array([[0.02, 0.3, 0.05, 0.1, 0.2]] * 2 + [[0.02, 0.1, 0.05, 0.4, 0.2]])
+    rows = counted(
+        chapters(), ["tiny", "north", "bay"], people, rng.binomial(np.array(people)[:, None], shares), rng
+    )
+    rows.save(tmp_path / "s.parquet")
+    found = al.compare(rows)
+    assert found.most_different() == ("north", "bay")
+    assert "all of them with tiny" in found.summary()
