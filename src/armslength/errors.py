@@ -59,7 +59,8 @@ class ArmslengthError(Exception):
                     for form in (f"{argument}=True", f"{argument}=", argument)
                     if form in text or form == argument
                 )
-                text = text.replace(form, names[argument] + (" " if form.endswith("=") else ""), 1)
+                has_value = form.endswith("=")  # nothing else in a message does, so that all can be replaced
+                text = text.replace(form, names[argument] + " " * has_value, -1 if has_value else 1)
         return text
 
     @property

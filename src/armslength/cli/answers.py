@@ -163,23 +163,23 @@ too, unless it says that they differ. A tree has at most 5,000 leaves. For more 
 """
 )
 @party_files
-@option("--cut", "Cut the tree into this many clusters, whether or not their parties differ.", type=int)
+@option("--cut count", "Cut the tree into this many clusters, whether or not their parties differ.", type=int)
 @ALIKE
 @ABOUT
 @LEVEL
 @KEEP
 @FORMAT
-def cluster(files: tuple[str, ...], cut: int | None, output_format: str, **options: Any) -> None:
+def cluster(files: tuple[str, ...], count: int | None, output_format: str, **options: Any) -> None:
     """Group the parties, so that no two of a group differ.
 
     With confidence --level all pairs that are said to differ do. A cut is a description of the estimates.
     """
     sketches = load_all(files, 2)
     tree = al.cluster(sketches, **options)
-    clusters = tree.flat(cut)
+    clusters = tree.flat(count)
     if output_format == "table":
         click.echo(str(tree))
-        if cut is not None:
+        if count is not None:
             click.echo("\nThe cut, a description of the estimates:")
             for number in range(int(clusters.max()) + 1):
                 names = [tree.labels[leaf] for leaf in tree.order if clusters[leaf] == number]
@@ -188,7 +188,7 @@ def cluster(files: tuple[str, ...], cut: int | None, output_format: str, **optio
         return
     rows = tree.to_arrow().to_pylist()
     for position, leaf in enumerate(tree.order):
-        rows[position] |= {"position": position} | ({} if cut is None else {"cluster": int(clusters[leaf])})
+        rows[position] |= {"position": position} | ({} if count is None else {"cluster": int(clusters[leaf])})
     if output_format == "csv":
         click.echo(as_csv(rows))
     else:

@@ -1,4 +1,4 @@
-"""`armslength drift`, `outliers` and `alike`: the questions as they are typed."""
+"""`armslength drift` and `outliers`, and what all answers have in common, as they are typed."""
 
 import csv
 import io
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import armslength as al
-from report_parties import with_margins
+from report_parties import chapters, counted, with_margins
 from unit.cli.commands import run
 
 PROTOCOL = al.Protocol(
@@ -19,6 +19,7 @@ PROTOCOL = al.Protocol(
     unit="u",
     total_share="0.5",
 )
+COUNTS = ("--about", "counts")
 SURELY = ("--level", "0.999999")  # noise that is drawn anew: a false alarm in a million
 LABELS = ["north", "south", "east", "west", "island"]
 
@@ -40,19 +41,36 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("folder")
 def test_drift_names_who_moved_in_three_forms():
-    done = run("drift", "march.parquet", "april.parquet", *SURELY)
+    asked = ("drift", "march.parquet", "april.parquet", *COUNTS, *SURELY)
+    done = run(*asked)
     assert done.exit_code == 0, done.output
-    lines = done.output.splitlines()
-    assert lines[1].startswith("west")
-    assert "not resolved" not in lines[1]
-    assert all("not resolved" in line for line in lines[2:6])
-    assert "1 of 5 parties surely changed" in lines[6]
-    rows = json.loads(run("drift", "march.parquet", "april.parquet", *SURELY, "--format", "json").output)
-    assert [row["label"] for row in rows if row["resolved"]] == ["west"]
-    (west,) = [row for row in rows if row["label"] == "west"]
+    question, summary, _, _, west, *others = done.output.splitlines()
+    assert "all parties together" in question
+    assert summary.startswith("1 of 5 parties")
+    assert west.split()[:2] == ["west", "differ"]
+    assert [line.split()[1] for line in others if line] == ["inconclusive"] * 4
+    rows = json.loads(run(*asked, "--format", "json").output)
+    assert [row["party"] for row in rows if row["verdict"] == "differ"] == ["west"]
+    (west,) = [row for row in rows if row["party"] == "west"]
     assert west["lower"] < 300 < west["upper"]
-    header, *_ = run("drift", "march.parquet", "april.parquet", "--format", "csv").output.splitlines()
-    assert header == "label,value,lower,upper,resolved,in_clear"
+    found = list(csv.DictReader(io.StringIO(run(*asked, "--format", "csv").output)))
+    assert [float(row["distance"]) for row in found] == [row["distance"] for row in rows]
+
+
+@pytest.mark.usefixtures("folder")
+def test_drift_by_itself_and_of_chosen_parties():
+    asked = ("drift", "march.parquet", "april.parquet", *COUNTS, "--format", "json")
+    together, each = (json.loads(run(*asked, *flags).output) for flags in ((), ("--each",)))
+    assert all(one["upper"] < all_of["upper"] for one, all_of in zip(each, together, strict=True))
+    alike = json.loads(run(*asked, *SURELY, "--alike", 200).output)
+    assert [row["party"] for row in alike if row["verdict"] == "alike"] == [
+        "north",
+        "south",
+        "east",
+        "island",
+    ]
+    chosen = json.loads(run(*asked, "--only", "west,south").output)
+    assert [row["party"] for row in chosen] == ["south", "west"]
 
 
 @pytest.mark.usefixtures("folder")
@@ -65,29 +83,19 @@ def test_drift_says_who_is_missing():
 
 
 @pytest.mark.usefixtures("folder")
-def test_outliers_are_named_with_their_error_rate():
-    done = run("outliers", "march.parquet", "--level", "0.99")
+def test_outliers_are_named_with_their_verdicts():
+    done = run("outliers", "march.parquet", *COUNTS, "--level", "0.99")
     assert done.exit_code == 0, done.output
-    first, _, _, island, *_ = done.output.splitlines()
-    assert first == "1 of 5 parties is unlike the others (99% confidence, all parties together)"
-    assert re.match(r"island +outlier +at least [\d.]+$", island)
-    rows = json.loads(run("outliers", "march.parquet", "--format", "json", "--factor", 1000).output)
+    question, summary, _, _, island, *_ = done.output.splitlines()
+    assert "all parties together" in question
+    assert summary.startswith("1 of 5 parties")
+    assert island.split()[:2] == ["island", "differ"]
+    assert island.endswith("(outlier)")
+    rows = json.loads(run("outliers", "march.parquet", *COUNTS, "--format", "json").output)
+    assert [row["party"] for row in rows if row["outlier"]] == ["island"]
+    rows = json.loads(run("outliers", "march.parquet", *COUNTS, "--format", "json", "--factor", 1000).output)
     assert not any(row["outlier"] for row in rows)
-    assert len(run("outliers", "march.parquet", "--format", "csv").output.splitlines()) == 6
-
-
-@pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize(
-    ("right", "within", "verdict"),
-    [("south", 50, "alike"), ("island", 50, "different"), ("south", 0, "undecided")],
-)
-def test_two_are_alike_different_or_undecided(right, within, verdict):
-    arguments = ("alike", "march.parquet", "--left", "north", "--right", right, "--within", within, *SURELY)
-    assert json.loads(run(*arguments, "--format", "json").output)[0]["verdict"] == verdict
-    assert verdict in run(*arguments, "--format", "csv").output
-    words = run(*arguments)
-    assert words.exit_code == 0
-    assert "north" in words.output
+    assert len(run("outliers", "march.parquet", "--format", "csv").stdout.splitlines()) == 6
 
 
 @pytest.mark.usefixtures("folder")
@@ -106,7 +114,6 @@ def test_two_releases_of_one_party_are_for_drift():
         ("outliers",),
         ("cluster",),
         ("cluster", "--cut", "2"),
-        ("alike", "--left", "query", "--right", "north", "--within", "5"),
         ("drift", "clear.parquet"),
     ],
     ids=" ".join,
@@ -134,13 +141,33 @@ def test_outliers_and_groups_come_with_reasons(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     low, high = [0.1, 0.1, 0.3], [0.1, 0.5, 0.3]
     with_margins([low] * 6 + [high]).save("one.parquet")
-    *_, last = run("outliers", "one.parquet", "--by", "shape", "--beyond-chance").output.splitlines()
-    assert re.match(
-        r"ward 7: more with Injuries \(\+[\d.]+ points\).*: armslength explain one.parquet 'ward 7'$", last
-    )
+    (reason,) = [line for line in run("outliers", "one.parquet").output.splitlines() if "points" in line]
+    assert re.match(r" *ward 7: more with Injuries \(\+[\d.]+ points\)", reason)
+    rows = json.loads(run("outliers", "one.parquet", "--format", "json").stdout)
+    assert [row["party"] for row in rows if row["reasons"]] == ["ward 7"]
     with_margins([low] * 3 + [high] * 3).save("two.parquet")
-    *_, first, second = run("cluster", "two.parquet", "--by", "shape", "--beyond-chance").output.splitlines()
-    assert re.match(r"ward 1, ward 2 and ward 3: fewer with Injuries \(−[\d.]+ points\)", first)
-    assert re.match(r"ward 4, ward 5 and ward 6: more with Injuries \(\+[\d.]+ points\)", second)
-    for form in ("csv", "json"):
-        assert "Injuries" not in run("outliers", "one.parquet", "--by", "shape", "--format", form).output
+    found = run("cluster", "two.parquet").output
+    first, second = [line for line in found.splitlines() if "points" in line]
+    assert re.match(r" *A  fewer with Injuries \(−[\d.]+ points\)", first)
+    assert re.match(r" *B  more with Injuries \(\+[\d.]+ points\)", second)
+
+
+def test_small_parties_are_named_once_and_kept_if_asked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    people = [400, *[20_000] * 3]
+    names = ["tiny", "north", "south", "bay"]
+    counts = rng.binomial(np.array(people)[:, None], [0.02, 0.3, 0.05, 0.1, 0.2])
+    counted(chapters(), names, people, counts, rng).save("s.parquet")
+    for command in (("outliers",), ("nearest",), ("nearest", "--index", "s.parquet"), ("cluster",)):
+        verb, *rest = command
+        done = run(verb, "s.parquet", *rest)
+        assert done.exit_code == 0, done.output
+        assert done.output.count("tiny (about") == (2 if rest else 1)
+        listed = json.loads(run(verb, "s.parquet", *rest, "--format", "json").stdout)
+        kept = json.loads(run(verb, "s.parquet", *rest, "--keep", "--format", "json").stdout)
+        assert '"tiny"' not in json.dumps(listed)
+        if verb != "nearest" or rest:
+            assert '"tiny"' in json.dumps(kept)
+    done = run("nearest", "s.parquet", "--query", "tiny")
+    assert done.exit_code == 3

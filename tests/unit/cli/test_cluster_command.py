@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import armslength as al
-from armslength.cli.answers import drawn_tree
 from unit.cli import commands
 
 run = partial(commands.run, "cluster")
+SURELY = ("--level", "0.999999")
 
 PROTOCOL = al.Protocol(
     al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="cluster command"), epsilon=1
@@ -28,32 +28,28 @@ def file(tmp_path_factory):
     return path
 
 
-def test_a_tree_for_people(file):
-    result = run(file)
-    assert result.exit_code == 0
-    answer, tree = result.output.split("\n\n")
-    assert len(tree.splitlines()) == 10  # a legend, four merges and five leaves
-    assert "b1, b2; each differs from every party outside" in answer
-    assert "├─ " in tree
-    for label in ("a1", "a2", "b1", "b2", "c"):
-        assert label in answer
-        assert label in tree
+def test_groups_for_people(file):
+    done = run(file, *SURELY)
+    assert done.exit_code == 0
+    question, *_ = done.output.splitlines()
+    assert "all 10 pairs together" in question
+    groups = [line for line in done.output.splitlines() if line.startswith(("  A", "  B", "  –"))]
+    assert [line[5:].split(";")[0] for line in groups] == ["a1, a2", "b1, b2", "c"]
+    assert all("differs from every" in line for line in groups)
 
 
-def test_the_drawing_has_every_leaf_once_below_its_merges(file):
-    found = al.cluster(al.load(file))
-    lines = drawn_tree(found)
-    depth = {text.strip("├─└│ "): len(text) - len(text.lstrip("├─└│ ")) for text in lines}
-    assert set(found.labels) < set(depth)
-    assert depth["a1"] == depth["a2"] > depth["c"]
-
-
-def test_merges_of_parties_that_differ_are_marked(file, tmp_path):
-    sketches = PROTOCOL.release(np.zeros((6, 300), dtype=int), ledger=al.NO_LEDGER)
+def test_parties_of_one_group_are_listed_once(tmp_path):
+    labels = list("uvwxyz")
+    sketches = PROTOCOL.release(np.zeros((6, 300), dtype=int), labels=labels, ledger=al.NO_LEDGER)
     sketches.save(tmp_path / "equal.parquet")
-    surely = ("--level", "0.999999")
-    assert run(tmp_path / "equal.parquet", *surely).output.count(" ≠\n") == 0
-    assert run(file, *surely).output.count(" ≠\n") == 2  # three groups
+    done = run(tmp_path / "equal.parquet", *SURELY)
+    assert "u, v, w, x, y, z" in done.output
+    assert "  –" not in done.output
+
+
+def test_parties_that_are_alike_can_be_in_one_group(file):
+    """However surely a difference was found."""
+    assert json.loads(run(file, "--alike", 10**6, "--format", "json").stdout)["groups"] == [0] * 5
 
 
 def test_scripts_get_the_whole_tree(file):
@@ -80,7 +76,7 @@ def test_a_cut_is_listed(file):
 def test_wrong_input_is_one_line(file, tmp_path):
     PROTOCOL.release(np.zeros((1, 300), dtype=int), ledger=al.NO_LEDGER).save(tmp_path / "one.parquet")
     for arguments, message in [
-        ((file, "--cut", "9"), "count must be"),
+        ((file, "--cut", "9"), "--cut must be"),
         ((tmp_path / "one.parquet",), "comparing needs at least 2 rows"),
     ]:
         result = run(*arguments)

@@ -146,7 +146,7 @@ def test_choices(file):
         rows = table(file, *COUNTS, *SURELY, "--verdict", verdict)
         assert [row["verdict"] for row in rows] == [verdict] * count
     assert "1 of 6 pairs" in run(file, *COUNTS, *SURELY, "--verdict", "inconclusive").output.splitlines()[1]
-    near = table(file, *COUNTS, *SURELY, "--alike", "5000", "--verdict", "alike")
+    near = table(file, *COUNTS, "--level", "0.9", "--alike", "5000", "--verdict", "alike")
     assert [(row["left"], row["right"]) for row in near] == [("north", "south")]
 
 

@@ -53,7 +53,7 @@ def test_help_imports_nothing_heavy():
     [
         ("armslength co", "compare"),
         ("armslength ledger sh", "show"),
-        ("armslength compare --si", "--simultaneous"),
+        ("armslength compare --ab", "--about"),
     ],
 )
 def test_shells_complete(words, offered):

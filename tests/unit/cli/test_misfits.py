@@ -88,7 +88,7 @@ def test_every_command_names_the_file_the_label_and_the_field(study, field):
     assert done.stderr == f"{words}\n"
     assert ("lake" in done.stdout) == (field != "seed")
     # Those that were not asked about are not named.
-    done = run("alike", "study", "--left", "north", "--right", FAR, "--within", 1)
+    done = run("explain", "study", "north", FAR)
     assert (done.exit_code, done.stderr) == (0, "")
     for command in ("compare", "report"):
         done = run(command, "study", "--exclude", "lake", *COMMANDS[command])
@@ -102,16 +102,14 @@ def test_every_command_names_the_file_the_label_and_the_field(study, field):
 def test_the_reasons_of_all_others_stay(study, field):
     replace_lake(study, field)
     more = r"(more|fewer) with \w+ \([+−]\d+\.\d points\)"
-    assert re.search(more, run("outliers", "study", "--by", "shape").stdout)
-    farthest = run("compare", "study", "--by", "shape").stdout.splitlines()[-1]
-    assert re.search(f"{more}|lake.*do not have the same margins", farthest)
+    assert re.search(more, run("outliers", "study").stdout)
     assert re.search(r"\+\d+\.\d", run("explain", "study", FAR).stdout)
     assert run("report", "study", "-o", "report.html").exit_code == 0
     assert re.search(more, (study.parent / "report.html").read_text(encoding="utf-8"))
     with_lake = (
         al.load(study) if field != "seed" else al.load([study / f"{n}.parquet" for n in NAMES if n != "lake"])
     )
-    assert al.explain(with_lake["north"], with_lake[FAR]).found
+    assert al.explain(with_lake, "north", FAR).found
 
 
 def test_other_seeds_are_an_error_in_python_and_where_nothing_is_left_to_compare(study):
@@ -124,8 +122,8 @@ def test_other_seeds_are_an_error_in_python_and_where_nothing_is_left_to_compare
     done = run("compare", "study/north.parquet", "study/lake.parquet")
     assert done.exit_code == 5
     assert "lake (study/lake.parquet) cannot be compared with the others: its seed differs" in done.output
-    for sides in (("--left", "lake", "--right", "north"), ("--left", "north", "--right", "lake")):
-        done = run("alike", "study", *sides, "--within", 1)
+    for sides in (("lake", "north"), ("north", "lake")):
+        done = run("explain", "study", *sides)
         assert done.exit_code == 5
         assert "lake (study/lake.parquet) cannot be compared with the others: its seed differs" in done.output
     assert run("drift", "study", "study/lake.parquet", "--partial").exit_code == 5
@@ -151,13 +149,12 @@ def test_the_odd_one_out_is_named_and_not_those_after_it(study):
     assert done.stderr.splitlines()[0] == "armslength: abbey (study/abbey.parquet) left out: its seed differs"
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "alike", "drift"])
+@pytest.mark.parametrize("command", [*COMMANDS, "drift"])
 def test_a_label_in_two_files_is_named_with_both(study, command):
     released(USED, "north", SHARES[0]).save(study / "lake.parquet")
-    more = {"alike": ("--left", "north", "--right", FAR, "--within", 1), "drift": ("study",)}
     files = [f"study/{name}.parquet" for name in sorted(NAMES)]
     for named in (["study"], files) if command != "drift" else (["study"],):
-        done = run(command, *named, *COMMANDS.get(command, more.get(command, ())))
+        done = run(command, *named, *COMMANDS.get(command, ("study",)))
         assert done.exit_code == 2
         assert "'north' is in study/lake.parquet and in study/north.parquet" in done.output
         assert len(done.output.splitlines()) == 1

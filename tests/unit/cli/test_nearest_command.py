@@ -29,23 +29,29 @@ def file(tmp_path_factory):
 
 def test_a_table_for_people(file):
     result = run(file, "--count", "2", "--level", "0.999999")
-    lines = result.output.splitlines()
     assert result.exit_code == 0
-    assert lines[0].split() == ["query", "rank", "nearest", "distance", "from", "to"]
-    assert len(lines) == 1 + 5 * 2 + 1
-    assert lines[1].startswith("a         1  b")
-    assert lines[1].endswith("surely nearest, not told from equal")
-    assert not lines[2].endswith("nearest")
-    assert lines[5].endswith("could be nearest")
-    assert lines[-1] == "all intervals of a query hold at 99.9999%, for each query"
-    assert run(file, "--simultaneous").output.splitlines()[-1].endswith("for all queries together")
+    question, _, _, heading, *lines = result.output.splitlines()
+    assert "all parties together" in question
+    assert heading.split() == ["party", "rank", "nearest", "verdict", "distance"]
+    lines = [line.split() for line in lines if line]
+    assert len(lines) == 5 * 2
+    assert lines[0][:4] == ["a", "1", "b", "inconclusive"]
+    assert lines[0][-1] == "nearest"
+    assert lines[0][-2] != "be"
+    assert lines[1][0] == "a"
+    assert lines[1][3] == "differ"
+    assert lines[1][-1] != "nearest"
+    assert lines[4][-3:] == ["could", "be", "nearest"]
+    assert "each party by itself" in run(file, "--each").output.splitlines()[0]
 
 
 def test_scripts_get_every_digit(file):
     expected = al.nearest(al.load(file), count=3).to_arrow().to_pylist()
     assert json.loads(run(file, "--count", "3", "--format", "json").stdout) == expected
     rows = list(csv.DictReader(io.StringIO(run(file, "--count", "3", "--format", "csv").stdout)))
-    assert [float(row["value"]) for row in rows] == [row["value"] for row in expected]
+    assert [float(row["upper"]) for row in rows] == [row["upper"] for row in expected]
+    each = json.loads(run(file, "--count", "3", "--each", "--format", "json").stdout)
+    assert all(one["upper"] < other["upper"] for one, other in zip(each, expected, strict=True))
 
 
 def test_one_query_is_not_its_own_answer(file):
@@ -80,7 +86,7 @@ def test_wrong_input_is_one_line(file):
     for arguments, message in [
         ((file, "--query", "nowhere"), "no sketch labelled"),
         ((file, "--count", "0"), "--count must be"),
-        ((file, "--by", "shape"), "sketches have been released without totals"),
+        ((file, "--about", "people"), "--about 'people' needs the number of people"),
     ]:
         result = run(*arguments)
         assert (result.exit_code, result.stdout) == (2, "")

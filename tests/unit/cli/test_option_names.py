@@ -5,6 +5,7 @@ from click.testing import CliRunner
 
 from armslength.cli.main import main
 from armslength.errors import MissingFileError, ParameterError
+from report_parties import hospitals
 
 OPTIONS = {
     "epsilon": "--epsilon",
@@ -21,6 +22,7 @@ OPTIONS = {
         ("epsilon must be positive, got -1", [], "epsilon must be positive, got -1"),
         ("give another label, or pass repeat=True", ["repeat"], "give another label, or pass --repeat"),
         ("total_share=0 needs epsilon", ["total_share", "epsilon"], "--total-share 0 needs --epsilon"),
+        ("epsilon=3 fails, try epsilon=2", ["epsilon"], "--epsilon 3 fails, try --epsilon 2"),
         ("density must be smaller", ["density"], "density must be smaller"),
     ],
 )
@@ -45,11 +47,15 @@ def test_an_error_of_a_missing_file_can_name_an_argument():
         ),
         ("plan --epsilon 1", "give either --distance or --people"),
         ("plan --epsilon 1 --people 1000 --distortion 0.1", "--people needs --contribution"),
+        ("compare s.parquet --about people", "--about 'people' needs"),
+        ("cluster s.parquet --cut 9", "--cut must"),
+        ("compare s.parquet --fdr --each", "--fdr cannot be combined with --each"),
         ("rehearse --epsilon 0", "--epsilon must"),
     ],
 )
 def test_a_command_names_its_options(words, says, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    hospitals(2).save("s.parquet")
     unit = ["--unit", "visit", "-o", "x.json"] if words.startswith("protocol") else []
     done = CliRunner().invoke(main, [*words.split(), *unit])
     assert done.exit_code == 2, done.output
