@@ -39,6 +39,7 @@ _ROWS_IN_A_BATCH = 2**16  # so that a progress bar moves while they are written
 _MOST_KEPT = 2**20  # pairs of which a table is made for a summary
 _MOST_LINES = 60  # of the text
 _MOST_IN_ALL = 3  # parties that are named as those in all inconclusive pairs
+_WIDTH = len("0.9990 (0.9980 to 0.9999), not identical")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -198,7 +199,7 @@ class Comparison(Answer):
                 for name in ("left", "right")
             ),
             Column("verdict", len(INCONCLUSIVE)),
-            Column(schema_number(self.about), 30),
+            Column(schema_number(self.about), _WIDTH),
         ]
         lines = [self._title(), "", heading(columns)]
         lines += [

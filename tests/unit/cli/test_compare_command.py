@@ -230,3 +230,11 @@ def test_a_small_party_is_not_the_most_different_by_chance(tmp_path):
     found = al.compare(rows)
     assert found.most_different() == ("north", "bay")
     assert "all of them with tiny" in found.summary()
+
+
+def test_no_number_is_cut(votes):
+    """Alike, and with a difference beyond chance, which is the longest text of a pair."""
+    for row in table(votes, "--alike", 0.01):
+        text = run(votes, "--alike", 0.01, "--only", f"{row['left']},{row['right']}").output
+        assert ("not identical" in text) == (row["distance_lower"] > 0)
+        assert "…" not in text
