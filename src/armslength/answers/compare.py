@@ -56,6 +56,7 @@ class Comparison(Answer):
         right: The labels of the right side; None for the pairs within the left side.
         alike: The similarity (for counts: the distance) from which on parties are alike; None: no verdict is "alike".
         scope: What the level is for: "together", "each" or "fdr".
+        verdict: The verdict of all pairs that are listed; None: any.
         is_ranked: Whether the pairs are in the order of their distances.
         schema: The columns.
         make_batches: What computes the batches.
@@ -65,6 +66,7 @@ class Comparison(Answer):
     right: tuple[str, ...] | None
     alike: float | None
     scope: str
+    verdict: str | None
     is_ranked: bool
     schema: pa.Schema
     make_batches: Callable[[], Iterator[pa.RecordBatch]]
@@ -117,8 +119,11 @@ class Comparison(Answer):
 
     def counts(self) -> dict[str, int]:
         """How many of the listed pairs have each verdict."""
-        words = self.to_arrow()["verdict"].value_counts().to_pylist()
-        found = {each["values"]: each["counts"] for each in words}
+        found: Counter[str] = Counter()
+        for batch in [self.to_arrow()] if self.pairs <= _MOST_KEPT else self:
+            found.update(
+                {each["values"]: each["counts"] for each in batch["verdict"].value_counts().to_pylist()}
+            )
         return {verdict: found.get(verdict, 0) for verdict in VERDICTS}
 
     def most_different(self) -> tuple[str, str] | None:
@@ -174,16 +179,30 @@ class Comparison(Answer):
 
     def _in_all(self) -> str:
         """Who is in all pairs that are inconclusive, if these are few."""
+        if self.pairs > _MOST_KEPT:
+            return ""
         table = self.to_arrow()
         rows = zip(*(table[name].to_pylist() for name in ("left", "right", "verdict")), strict=True)
         pairs = [(left, right) for left, right, verdict in rows if verdict == INCONCLUSIVE]
-        count, names = len(pairs), []
+        count = len(pairs)
+        names: list[str] = []
         while pairs and len(names) < _MOST_IN_ALL:
             often = Counter(label for pair in pairs for label in pair)
             names.append(max(often, key=lambda label: often[label]))  # the first of equals
             pairs = [pair for pair in pairs if names[-1] not in pair]
         is_few = not pairs and count > len(names) and self.right is None
         return f"; all of them with {' or '.join(names)}" if is_few else ""
+
+    def _head(self, rows: int) -> tuple[pa.Table, int]:
+        """The first pairs. How many there are with a verdict is not known before all are compared: then only these count."""
+        if self.pairs <= _MOST_KEPT or self.is_ranked:
+            return super()._head(rows)
+        first = self.schema.empty_table()
+        for batch in self:
+            first = pa.concat_tables([first, pa.Table.from_batches([batch])]).slice(0, rows)
+            if len(first) == rows:
+                break
+        return first, self.pairs if self.verdict is None else len(first)
 
     def __str__(self) -> str:
         if self.pairs > _MOST_KEPT:
@@ -270,7 +289,7 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
     check_same_space((*a.protocols, *right.protocols))
     about = question(about, *((a,) if b is None else (a, b)))
     limit = alike_limit(alike, about)
-    count = len(a) * (len(a) - 1) // 2 if b is None else len(a) * len(right)
+    count = _count(a, b)
     if fdr and each:
         raise ParameterError("fdr=True cannot be combined with each=True", "fdr", "each")
     together = Level.of(level, METHODS[0], 1 if each else count)  # checked before any work
@@ -284,34 +303,58 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
     scope = "fdr" if fdr else "each" if each else "together"
     metadata = {"about": about, "level": repr(float(level)), "scope": scope, "note": note}
     schema = _schema(about).with_metadata(metadata)
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        distance_level = _discovery_level(a, b, about, together, count) if fdr else together
-        pairs = partial(_pairs, about=about, levels=(distance_level, together), limit=limit, verdict=verdict)
-        with progress("compare", count, "pairs", show=show_progress) as advance:
-            if top is not None:
-                yield from _batches(_first(a, b, pairs, top, advance, farthest=farthest), schema)
-                return
-            for tile in each_pair_once(a, b):
-                estimate = tile.estimate(squared_distance_estimator(about))
-                parts = _batches(pairs(tile, estimate, estimate.lines()), schema)
-                done = np.arange(len(parts) + 1) * _pair_count(estimate) // len(parts)
-                for part, step in zip(parts, np.diff(done).tolist(), strict=True):
-                    yield part
-                    advance(step)
-
+    make_batches = partial(
+        _compared,
+        (a, b),
+        schema,
+        partial(_pairs, about=about, limit=limit, verdict=verdict),
+        together,
+        fdr=fdr,
+        top=top,
+        farthest=farthest,
+        show_progress=show_progress,
+    )
     return Comparison(
         left=a.labels,
         right=None if b is None else b.labels,
         alike=limit,
         scope=scope,
+        verdict=verdict,
         is_ranked=top is not None,
         schema=schema,
-        make_batches=batches,
+        make_batches=make_batches,
         about=about,
         level=float(level),
         note=note,
     )
+
+
+def _compared(
+    sides: tuple[Sketches, Sketches | None],
+    schema: pa.Schema,
+    pairs: partial[pa.Table],
+    together: Level,
+    *,
+    fdr: bool,
+    top: int | None,
+    farthest: bool,
+    show_progress: bool,
+) -> Iterator[pa.RecordBatch]:
+    """The batches of a comparison."""
+    about, count = pairs.keywords["about"], _count(*sides)
+    distance_level = _discovery_level(*sides, about, together, count) if fdr else together
+    pairs = partial(pairs, levels=(distance_level, together))
+    with progress("compare", count, "pairs", show=show_progress) as advance:
+        if top is not None:
+            yield from _batches(_first(*sides, pairs, top, advance, farthest=farthest), schema)
+            return
+        for tile in each_pair_once(*sides):
+            estimate = tile.estimate(squared_distance_estimator(about))
+            parts = _batches(pairs(tile, estimate, estimate.lines()), schema)
+            done = np.arange(len(parts) + 1) * _pair_count(estimate) // len(parts)
+            for part, step in zip(parts, np.diff(done).tolist(), strict=True):
+                yield part
+                advance(step)
 
 
 def _schema(about: str) -> pa.Schema:
@@ -340,6 +383,10 @@ def _discovery_level(a: Sketches, b: Sketches | None, about: str, together: Leve
         if still >= found or found == 0:
             return level
         found = still
+
+
+def _count(a: Sketches, b: Sketches | None) -> int:
+    return len(a) * (len(a) - 1) // 2 if b is None else len(a) * len(b)
 
 
 def _pair_count(estimate: Estimate) -> int:
@@ -377,8 +424,9 @@ def _pairs(
         ends = [matrix[index] for matrix in (similar.value, *similar.rule.interval(levels[1]))]
         least = ends[1]
         columns = dict(zip(("similarity", "lower", "upper"), ends, strict=True))
-        columns["similarity"] = pa.array(columns["similarity"], from_pandas=True)  # NaN: unknown
         columns |= {"distance": distance, "distance_lower": lower, "distance_upper": upper}
+        for name in ("similarity", "distance"):
+            columns[name] = pa.array(columns[name], from_pandas=True)  # NaN: unknown
     words = verdicts(lower, upper, least, limit)
     rows, others = index
     places = {"row": rows + tile.first_row, "column": others + tile.first_column, "square": numbers[0]}

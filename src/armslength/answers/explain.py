@@ -239,6 +239,7 @@ def explain(
     others = [label for label in rows.labels if label not in set(first)]
     if not others:
         raise ParameterError("nobody is left to compare with; name fewer parties", "a")
+    about = question(about, rows, of_people=items is None)
     together, left_out = _like_most(rows[others], rows[first], about, has_groups=items is None)
     members = list(range(len(together) - len(first), len(together)))
     sides = typical_of(together, members), Side.of(together, members)
@@ -259,7 +260,7 @@ def explain_rows(
     vocabulary: Any = None,
 ) -> Explanation | ItemDifferences:
     """What `explain` says of two sides."""
-    about = question(about, a.rows, b.rows)
+    about = question(about, a.rows, b.rows, of_people=items is None)
     if items is not None:
         return item_differences(a.row, b.row, items, about=about, level=level, vocabulary=vocabulary)
     (answer,) = explain_sides([a, b], [(0, 1)], about=about, level=level)
@@ -280,9 +281,7 @@ def _labels(name: str, labels: str | Sequence[str]) -> list[str]:
     return names
 
 
-def _like_most(
-    others: Sketches, rows: Sketches, about: str | None, *, has_groups: bool
-) -> tuple[Sketches, str]:
+def _like_most(others: Sketches, rows: Sketches, about: str, *, has_groups: bool) -> tuple[Sketches, str]:
     """The others that the typical party can be made of, with these rows after them, and a note that names the rest."""
     notes = []
     together = concat([others, rows])
@@ -290,9 +289,8 @@ def _like_most(
     if has_groups:
         chosen = explainable(together)[: len(others)]
         notes += [(others[~chosen], "other item groups, or none")]
-    asked = question(about, together)
-    if asked != COUNTS:
-        is_large = large_enough(together, beyond_chance=asked == POPULATIONS)[: len(others)]
+    if about != COUNTS:
+        is_large = large_enough(together, beyond_chance=about == POPULATIONS)[: len(others)]
         notes += [(others[chosen & ~is_large], "too few people")]
         chosen &= is_large
     if not chosen.any():

@@ -28,6 +28,7 @@ from armslength.estimates.intervals import Level
 from armslength.estimates.item_intervals import ItemIntervals, item_intervals, largest_entries
 from armslength.estimates.pair_noise import Floats
 from armslength.estimates.questions import COUNTS, POPULATIONS
+from armslength.estimates.shapes import NO_POPULATIONS
 from armslength.estimates.totals import totals
 from armslength.protocol.protocol import VOTES, Protocol, checked_vocabulary
 from armslength.randomness.hashing import item_words, read_to_the_end
@@ -180,10 +181,7 @@ def item_differences(
         unit = float(left.protocols[0].resolution)
     if about == POPULATIONS:
         if not (_is_of_people(left) and _is_of_people(right)):
-            raise ParameterError(
-                "only releases in which people vote, and their sums, can be asked about populations; ask about='people' or about='counts'",
-                "about",
-            )
+            raise ParameterError(NO_POPULATIONS, "about")
         chance = _chance(sides, columns, rest)
     intervals = item_intervals(rows, columns, rest)
     lower = intervals.value - np.hypot(intervals.value - intervals.lower, chance)

@@ -170,7 +170,9 @@ def nearest(
     if index is not None:
         _check_size("index", checked_sketches("index", index, 1))
     about = question(about, *((queries,) if index is None else (queries, index)))
-    queries, left_out = without_small(queries, about, 1, keep=keep)
+    # with each pair once, and those of parties that are left out, as in `compare`: a pair has the same verdict there
+    pairs = len(queries) * (len(queries) - 1) // 2 if index is None else len(queries) * len(index)
+    queries, left_out = without_small(queries, about, 2 if index is None else 1, keep=keep)
     notes = [left_out]
     if index is None:
         rows = checked_sketches("index", queries, 2)
@@ -180,7 +182,7 @@ def nearest(
     check_same_space((*queries.protocols, *rows.protocols))
     others = len(rows) - (index is None)
     answers_each = min(integer("count", count, at_least=1, at_most=2**31), others)
-    confidence = Level.of(level, METHODS[0], others * (1 if each else len(queries)))  # before any work
+    confidence = Level.of(level, METHODS[0], others if each else pairs)  # checked before any work
     shortlist = Shortlist(len(queries), answers_each)
     noise_of_row, _ = noise_classes(rows.noises)
     estimator = squared_distance_estimator(about)

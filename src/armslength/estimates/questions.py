@@ -9,17 +9,27 @@ from armslength.checks import one_of
 from armslength.errors import ParameterError
 from armslength.estimates.distances import as_distances, checked_pair, cosines, squared_distances
 from armslength.estimates.estimate import Estimate
-from armslength.estimates.shapes import has_spread, shape_cosines, squared_shape_distances
+from armslength.estimates.shapes import (
+    NO_POPULATIONS,
+    has_spread,
+    shape_cosines,
+    squared_shape_distances,
+)
 from armslength.estimates.totals import has_sure_total
 from armslength.sketches.sketches import Sketches
 
 POPULATIONS, PEOPLE, COUNTS = QUESTIONS = ("populations", "people", "counts")
 
 
-def question(about: str | None, *sides: Sketches) -> str:
+def question(about: str | None, *sides: Sketches, of_people: bool = False) -> str:
     """The question as it was asked, or the strongest that these sketches allow.
 
     A question that was asked is never replaced by another one: it is refused if the sketches cannot answer it.
+
+    Args:
+        about: The question, or None.
+        sides: What it is asked of.
+        of_people: Whether it is about shares of people in any case, so that "counts" is only asked for.
     """
     if about is not None:
         one_of("about", about, QUESTIONS)
@@ -29,8 +39,10 @@ def question(about: str | None, *sides: Sketches) -> str:
                 "plan the next release with it, or ask about='counts'",
                 "about",
             )
+        if about == POPULATIONS and not all(map(has_spread, sides)):
+            raise ParameterError(NO_POPULATIONS, "about")
         return about
-    for side in sides:
+    for side in () if of_people else sides:
         if side.totals is None or has_sure_total(side).sum() < min(2, len(side)):
             return COUNTS
     is_shared = any(side.noises.has_shared for side in sides) or (

@@ -29,6 +29,7 @@ from armslength.estimates.variance import ErrorModel
 from armslength.laws import Cumulants
 from armslength.sketches.sketches import Sketches
 
+NO_POPULATIONS = "only releases in which people vote, and their sums, can be asked about populations; ask about='people' or about='counts'"
 ALIKE = 0.95  # the similarity from which on two profiles are alike
 # Shares of the error: most to the distance, which needs it most; a twentieth to each row's norm and total.
 _TO_DISTANCE, _TO_NORM, _TO_TOTAL = 0.8, 0.05, 0.05
@@ -165,10 +166,7 @@ def spread_of(sketches: Sketches, people: Floats) -> Spread:
     their noises. Rows whose F is from different shares of their people have none together.
     """
     if sketches.spread is None or not has_spread(sketches):
-        raise ParameterError(
-            "only releases in which people vote, and their sums, can be asked about populations; ask about='people' or about='counts'",
-            "about",
-        )
+        raise ParameterError(NO_POPULATIONS, "about")
     noises, unit = sketches.noises, float(sketches.protocols[0].resolution)
     first = noises.starts[:-1]
 
