@@ -49,7 +49,7 @@ DEFINITIONS = """<defs>
 def main() -> None:
     """Release, compare and draw."""
     sketches = released()
-    distances = al.shape_distances(sketches, beyond_chance=True)
+    distances = al.distances(sketches, about="populations")
     told_apart = distances.resolved(0.95, simultaneous=True)
     height = TOP + CELL * len(sketches) + 62
     parts = [
