@@ -1,5 +1,7 @@
 """The mark of rows in the clear survives in every table that is made of them."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -22,10 +24,17 @@ def mixed():
     return al.concat([private, al.sketch_in_clear(PROTOCOL, rows[3:], labels=LABELS[3:])])
 
 
-ESTIMATES = (al.squared_distances, al.distances, al.inner_products, al.cosines, al.shape_distances)
+ESTIMATES = {
+    "squares": al.squared_distances,
+    "products": al.inner_products,
+    "distances": al.distances,
+    "distances of counts": partial(al.distances, about="counts"),
+    "similarities": al.similarities,
+    "cosines of counts": partial(al.similarities, about="counts"),
+}
 
 
-@pytest.mark.parametrize("measure", ESTIMATES, ids=lambda measure: measure.__name__)
+@pytest.mark.parametrize("measure", ESTIMATES.values(), ids=ESTIMATES)
 def test_estimates_mark_the_pairs_that_data_in_the_clear_is_part_of(measure, mixed):
     for table in (measure(mixed).to_arrow(), measure(mixed[:3], mixed[[1, 3]]).to_arrow()):
         for line in table.to_pylist():
@@ -46,10 +55,10 @@ def test_a_data_frame_keeps_the_mark_where_its_attributes_get_lost(mixed):
     assert lost[lost.in_clear].right.unique().tolist() == ["query"]
 
 
-@pytest.mark.parametrize("known", [{}, {"top": 6}, {"top": 6, "farthest": True}, {"above": 0.0}], ids=str)
-@pytest.mark.parametrize("quantity", ["distance", "cosine"])
-def test_compare_marks_pairs(known, quantity, mixed):
-    lines = [line for batch in al.compare(mixed, quantity=quantity, **known) for line in batch.to_pylist()]
+@pytest.mark.parametrize("known", [{}, {"top": 6}, {"top": 6, "farthest": True}, {"each": True}], ids=str)
+@pytest.mark.parametrize("about", ["counts", "people"])
+def test_compare_marks_pairs(known, about, mixed):
+    lines = al.compare(mixed, about=about, **known).to_arrow().to_pylist()
     assert len(lines) == 6
     assert all(line["in_clear"] == ("query" in (line["left"], line["right"])) for line in lines)
 
@@ -59,6 +68,8 @@ def tables_of(sketches):
     yield al.nearest(sketches).to_arrow()
     yield al.nearest(sketches[:2], sketches[2:]).to_arrow()
     yield al.outliers(sketches).to_arrow()
+    yield al.cluster(sketches).to_arrow()
+    yield al.plane(sketches).to_arrow()
     yield al.drift(sketches[[3]], sketches[[3]]).to_arrow()
 
 
@@ -72,8 +83,6 @@ def test_answers_say_that_data_in_the_clear_is_part_of_them(mixed):
         assert not any(table["in_clear"].to_pylist())
 
 
-def test_drift_marks_the_parties_and_alike_the_answer(mixed):
+def test_drift_marks_the_parties(mixed):
     found = al.drift(mixed, mixed)
     assert found.to_arrow()["in_clear"].to_pylist() == [False, False, False, True]
-    assert al.alike(mixed[0], mixed[3], within=5).in_clear
-    assert not al.alike(mixed[0], mixed[1], within=5).in_clear

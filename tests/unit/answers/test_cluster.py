@@ -25,7 +25,7 @@ def found_of(sketches, differ):
     matrix = np.zeros((len(sketches), len(sketches)), dtype=bool)
     for i, j in differ:
         matrix[i, j] = matrix[j, i] = True
-    return cluster_estimate(al.squared_distances(sketches), matrix, level=0.95, about="counts")
+    return cluster_estimate(al.squared_distances(sketches), matrix, level=0.95, about="counts", note="")
 
 
 def check(found):
@@ -51,8 +51,7 @@ def test_groups_that_are_far_apart_are_found():
     assert found.groups() == (("a0", "a1", "a2"), ("b0", "b1", "b2"), ("c0", "c1", "c2"))
     assert all(found.is_apart(rows) for rows in found.group_rows())
     text = str(found)
-    assert text.count("each differs from every party outside") == 3
-    assert "In no group" not in text
+    assert [next(label for label in rows if label in text) for rows in found.groups()] == ["a0", "b0", "c0"]
     table = found.to_arrow()
     assert table.column_names == ["party", "group", "apart", "in_clear"]
     assert all(table["apart"].to_pylist())
@@ -62,8 +61,11 @@ def test_groups_that_are_far_apart_are_found():
 def test_the_pairs_that_differ_are_those_of_the_intervals():
     sketches = three_groups()
     for level in (0.5, 0.95, SURELY):
-        lower, _ = al.distances(sketches).interval(level, simultaneous=True)
+        lower, upper = al.distances(sketches).interval(level, simultaneous=True)
         assert np.array_equal(al.cluster(sketches, level=level).differ, lower > 0)
+        limit = np.median(upper[np.isfinite(upper)])
+        alike = al.cluster(sketches, level=level, alike=limit)
+        assert np.array_equal(alike.differ, (lower > 0) & (upper > limit))
 
 
 def test_without_a_pair_that_differs_the_tree_is_scipys():
@@ -74,7 +76,7 @@ def test_without_a_pair_that_differs_the_tree_is_scipys():
     np.testing.assert_allclose(found.linkage[:, 2], expected[:, 2])
     np.testing.assert_allclose(hierarchy.cophenet(found.linkage), hierarchy.cophenet(expected))
     assert found.groups() == (sketches.labels,)
-    assert "no two are found to differ" in str(found).splitlines()[0]
+    assert str(found)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -100,8 +102,7 @@ def test_all_differ():
     found = found_of(three_groups()[:3], [(0, 1), (0, 2), (1, 2)])
     check(found)
     assert found.groups() == ()
-    assert "all differ from each other" in str(found)
-    assert "In no group" not in str(found)
+    assert all(label in str(found) for label in found.labels)
 
 
 def test_votes_beyond_chance():
@@ -110,8 +111,8 @@ def test_votes_beyond_chance():
     found = al.cluster(sketches, about="populations")
     check(found)
     assert found.groups() == (("ward 1", "ward 2", "ward 3"), ("ward 4", "ward 5", "ward 6"))
-    assert "populations" in found.note
-    assert "left out, because they have too few people to say anything: ward 7" in found.note
+    assert found.about == "populations"
+    assert found.note.count("ward 7") == 1
     assert "ward 7" not in found.labels
 
 
@@ -121,7 +122,7 @@ def test_equal_parties_are_one_group():
     check(found)
     assert found.groups() == (sketches.labels,)
     assert not found.differ.any()
-    assert "each differs" not in str(found)
+    assert found.to_arrow()["apart"].to_pylist() == [True] * 8  # there is nobody else
 
 
 def test_rows_that_share_noise():
@@ -156,8 +157,9 @@ def test_wrong_arguments_are_refused(monkeypatch):
         al.cluster(sketches.values)
     with pytest.raises(al.ParameterError, match="level must"):
         al.cluster(sketches, level=2)
-    with pytest.raises(al.ParameterError, match="needs by='shape'"):
-        al.cluster(sketches, about="populations")
+    for known in ({"about": "populations"}, {"about": "shape"}, {"alike": -1}):
+        with pytest.raises(al.ParameterError, match=next(iter(known))):
+            al.cluster(sketches, **known)
     monkeypatch.setattr("armslength.answers.cluster.MOST_ROWS", 8)
     with pytest.raises(al.ParameterError, match="at most 8 rows for a tree, got 9"):
         al.cluster(sketches)

@@ -17,7 +17,9 @@ RADIUS = math.sqrt(-2 * math.log(0.05))
 def placed(squares, *known):
     """The plane of these squared distances."""
     labels = tuple(map(str, range(len(squares))))
-    return Plane(labels, *scaling(squares, *known), level=LEVEL, by="size", note="")
+    names = ("places", "reach", "axes", "share", "against")
+    parts = dict(zip(names, scaling(squares, *known), strict=True))
+    return Plane(labels=labels, **parts, about="counts", level=LEVEL, note="")
 
 
 def squared(points):
@@ -127,7 +129,7 @@ def test_noise_of_rows_is_in_data_units_and_zero_in_the_clear():
     sketches = hospitals(3)
     protocol = sketches.protocol
     expected = protocol.law.second_moment * protocol.unit_squared
-    np.testing.assert_allclose(noise_of_rows(sketches, "size"), expected)
-    np.testing.assert_allclose(noise_of_rows(3 * sketches, "size"), 9 * expected)
+    np.testing.assert_allclose(noise_of_rows(sketches, "counts"), expected)
+    np.testing.assert_allclose(noise_of_rows(3 * sketches, "counts"), 9 * expected)
     clear = al.sketch_in_clear(protocol, np.ones((1, 2000), dtype=np.int64))
-    assert noise_of_rows(clear, "size") == [0.0]
+    assert noise_of_rows(clear, "counts") == [0.0]
