@@ -5,6 +5,7 @@ import pytest
 
 import armslength as al
 from armslength.answers import pairs
+from report_parties import with_margins
 
 TRANSFORM = al.SparseJL(input_dim=300, sketch_dim=32, sparsity=1, seed="nearest")
 PROTOCOL = al.Protocol(TRANSFORM, epsilon=1)
@@ -24,12 +25,12 @@ def tiles(request, monkeypatch):
         monkeypatch.setattr(pairs, "COLUMNS", 5)
 
 
-def naive(queries, index, count, level, *, within=False, simultaneous=False):
+def naive(queries, index, count, level, *, within=False, each=False):
     """(indices, lower, upper, possible, candidates) from all pairs at once."""
     estimate = al.squared_distances(queries, index)
     others = len(index) - within
-    pairs = others * (len(queries) if simultaneous else 1)
-    # Bonferroni by hand: the two-sided level of one among so many pairs
+    # Bonferroni by hand: the two-sided level of one among so many pairs, each of them once
+    pairs = others * (1 if each else len(queries)) / (2 if within and not each else 1)
     lower, upper = al.distances(queries, index).interval(1 - (1 - level) / pairs)
     rows = []
     for row, values in enumerate(estimate.value):
@@ -43,15 +44,16 @@ def naive(queries, index, count, level, *, within=False, simultaneous=False):
 def check(found, expected):
     for row, (order, lower, upper, possible, candidates) in enumerate(expected):
         assert found.indices[row].tolist() == order
-        np.testing.assert_allclose(found.lower[row], lower[order], rtol=1e-9)
-        np.testing.assert_allclose(found.upper[row], upper[order], rtol=1e-9)
+        np.testing.assert_allclose(found.distance[row, :, 1], lower[order], rtol=1e-9)
+        np.testing.assert_allclose(found.distance[row, :, 2], upper[order], rtol=1e-9)
+        assert (found.verdict[row] == np.where(lower[order] > 0, "differ", "inconclusive")).all()
         assert found.possible[row].tolist() == [column in possible for column in order]
         assert found.candidates[row] == candidates
 
 
 @pytest.mark.usefixtures("tiles")
-@pytest.mark.parametrize("count", [1, 3, 40])
-def test_against_an_index_of_different_noises(count):
+@pytest.mark.parametrize(("count", "each"), [(1, False), (3, True), (40, False)])
+def test_against_an_index_of_different_noises(count, each):
     queries = released(9)
     index = al.concat(
         [
@@ -60,12 +62,13 @@ def test_against_an_index_of_different_noises(count):
             released(3) * 0.5,
         ]
     )
-    found = al.nearest(queries, index, count, level=0.8)
-    check(found, naive(queries, index, count, 0.8))
+    found = al.nearest(queries, index, count=count, level=0.8, each=each)
+    check(found, naive(queries, index, count, 0.8, each=each))
+    assert (found.about, found.each, found.similarity) == ("counts", each, None)
     assert found.indices.shape == (9, min(count, 19))
     assert found.labels[4][0] == index.labels[found.indices[4, 0]]
     value = al.distances(queries, index).value
-    assert np.array_equal(found.value, np.take_along_axis(value, found.indices, axis=1))
+    assert np.array_equal(found.distance[..., 0], np.take_along_axis(value, found.indices, axis=1))
 
 
 def test_noise_is_taken_away_before_ranking():
@@ -78,16 +81,16 @@ def test_noise_is_taken_away_before_ranking():
     )
     found = al.nearest(query, al.concat([precise, noisy]))
     assert found.labels == (("noisy", "precise"),)
-    assert found.value[0, 0] == 0
-    assert found.value[0, 1] > 0
+    assert found.distance[0, 0, 0] == 0
+    assert found.distance[0, 1, 0] > 0
 
 
 @pytest.mark.usefixtures("tiles")
-@pytest.mark.parametrize("simultaneous", [False, True])
-def test_within_one_set_nobody_is_its_own_neighbor(simultaneous):
+@pytest.mark.parametrize("each", [False, True])
+def test_within_one_set_nobody_is_its_own_neighbor(each):
     sketches = released(14, largest=3)
-    found = al.nearest(sketches, count=5, level=0.9, simultaneous=simultaneous)
-    check(found, naive(sketches, sketches, 5, 0.9, within=True, simultaneous=simultaneous))
+    found = al.nearest(sketches, count=5, level=0.9, each=each)
+    check(found, naive(sketches, sketches, 5, 0.9, within=True, each=each))
     assert not (found.indices == np.arange(14)[:, None]).any()
     assert al.nearest(sketches, count=50).indices.shape == (14, 13)
 
@@ -102,7 +105,7 @@ def test_a_clear_neighbor_is_sure_and_said_so():
     assert found.labels[0][0] == "b"
     assert found.surely_nearest[0]
     assert found.candidates[0] == 1
-    assert "surely nearest" in str(found).splitlines()[1]
+    assert found.verdict[0, 1] == "differ"
     assert found.possible[0].tolist() == [True, False]
     assert found.best_rank[0].tolist() == [1, 2]
     assert found.worst_rank[0, 0] == 1
@@ -112,9 +115,9 @@ def test_equal_parties_cannot_be_told_and_are_said_so():
     sketches = PROTOCOL.release(np.zeros((9, 300), dtype=int), ledger=al.NO_LEDGER)
     found = al.nearest(sketches, count=2, level=0.99999999)
     assert not found.surely_nearest.any()
-    assert "could be nearest, not told from equal" in str(found)
-    assert "surely" not in str(found)
-    assert not found.resolved.any()
+    assert found.possible.all()
+    assert (found.verdict == "inconclusive").all()
+    assert str(found).count("could be nearest") == 18
 
 
 def test_lines_and_notes():
@@ -126,7 +129,7 @@ def test_lines_and_notes():
     assert lines[1]["label"] == found.labels[0][1]
     assert [line["best_rank"] for line in lines] == found.best_rank[0].tolist()
     assert [line["worst_rank"] for line in lines] == found.worst_rank[0].tolist()
-    assert found.note == "data in the clear is part of it: not private"
+    assert "not private" in found.note
     assert str(found).endswith(found.note)
 
 
@@ -136,6 +139,8 @@ def test_lines_and_notes():
         ({"count": 0}, "count must be an integer"),
         ({"level": 1.0}, "level must"),
         ({"index": "file.parquet"}, r"index must be al\.Sketches"),
+        ({"about": "size"}, "about"),
+        ({"about": "people"}, "about"),
     ],
 )
 def test_wrong_arguments_are_refused(known, message):
@@ -151,26 +156,44 @@ def test_one_row_alone_has_no_neighbor():
         al.nearest(released(1), released(2, other))
 
 
-@pytest.mark.parametrize("by", ["size", "shape"])
+@pytest.mark.parametrize("about", ["counts", "people"])
 @pytest.mark.parametrize("clear_first", [False, True])
-def test_rows_in_the_clear_are_noted_wherever_they_are(by, clear_first):
+def test_rows_in_the_clear_are_noted_wherever_they_are(about, clear_first):
     rule = al.Protocol(TRANSFORM, epsilon=1, total_share="0.5")
     clear = al.sketch_in_clear(rule, np.ones((3, 300), dtype=int), labels=["c1", "c2", "c3"])
     noisy = released(5, rule)
     index = al.concat([clear, noisy] if clear_first else [noisy, clear])
-    note = al.nearest(released(2, rule), index, 1, about=by).note
-    assert note.endswith("data in the clear is part of it: not private")
-    assert note.count("private") == 1
-    assert ("; " in note) == (by == "shape")
-    assert "clear" not in al.nearest(released(2, rule), noisy, 1, about=by).note
+    note = al.nearest(released(2, rule), index, count=1, about=about).note
+    assert note.count("not private") == 1
+    assert "private" not in al.nearest(released(2, rule), noisy, count=1, about=about).note
 
 
-@pytest.mark.parametrize("by", ["size", "shape"])
-def test_numbers_too_large_to_measure_are_refused(by):
+@pytest.mark.parametrize("about", ["counts", "people"])
+def test_numbers_too_large_to_measure_are_refused(about):
     rule = al.Protocol(TRANSFORM, epsilon=1, total_share="0.5")
     rows, large = released(3, rule), released(3, rule)
     for _ in range(5):
         large = large * 2.0**59
     for queries, index, name in ((rows, large, "index"), (large, rows, "queries"), (large, None, "queries")):
         with pytest.raises(al.ParameterError, match=f"{name} has numbers"):
-            al.nearest(queries, index, 1, about=by)
+            al.nearest(queries, index, count=1, about=about)
+
+
+def test_similarities_are_those_of_the_estimates():
+    sketches = with_margins(
+        [[0.1, 0.1, 0.3], [0.1, 0.2, 0.3], [0.1, 0.9, 0.3], [0.1, 0.12, 0.3]], people=[2000, 900, 900, 2000]
+    )
+    found = al.nearest(sketches, count=3, level=0.9)
+    assert found.about == "populations"
+    for estimate, numbers in ((al.similarities, found.similarity), (al.distances, found.distance)):
+        whole = estimate(sketches)
+        ends = np.stack([whole.value, *whole.interval(0.9, simultaneous=True)], axis=-1)
+        expected = np.take_along_axis(ends, found.indices[..., None], axis=1)
+        np.testing.assert_allclose(numbers, expected, rtol=1e-6, atol=1e-6)
+    least = found.similarity[..., 1]
+    expected = np.where(found.distance[..., 1] > 0, "differ", "inconclusive")
+    assert (found.verdict == np.where(least >= 0.95, "alike", expected)).all()
+    assert {"differ", "alike"} <= set(found.verdict.ravel().tolist())
+    table = found.to_arrow()
+    assert table["similarity"].to_pylist() == found.similarity[..., 0].ravel().tolist()
+    assert table["verdict"].to_pylist() == found.verdict.ravel().tolist()

@@ -35,24 +35,23 @@ def drawn(rows, coordinates=17, scale=40.0, **known):
     return made(np.rint(RNG.normal(0, scale, (rows, coordinates))), **known)
 
 
-def check(queries, index, count=4, level=0.9, **known):
+def check(queries, index, count=4, level=0.9):
     """Compares with every pair, measured one by one; returns what was found."""
     within = index is None
     with pytest.MonkeyPatch.context() as patch:
         # Pair by pair: what a product of matrices rounds depends on its size.
         patch.setattr(distances, "_products_will_do", lambda *_: False)
-        found = al.nearest(queries, index, count, level, **known)
+        found = al.nearest(queries, index, count=count, level=level, each=True)
         estimate = al.squared_distances(queries, queries if within else index)
     others = estimate.value.shape[1] - within
     count = min(count, others)
-    lower, upper = estimate.rule.interval(Level.of(level, known.get("method", "asymptotic"), others))
+    lower, upper = estimate.rule.interval(Level.of(level, "asymptotic", others))
     for row, value in enumerate(estimate.value):
         rest = np.delete(np.arange(len(value)), [row] if within else [])
         order = rest[np.lexsort((rest, value[rest]))][:count]
         assert found.indices[row].tolist() == order.tolist()
-        np.testing.assert_array_equal(found.value[row], np.sqrt(np.maximum(value[order], 0)))
-        np.testing.assert_array_equal(found.lower[row], np.sqrt(lower[row, order]))
-        np.testing.assert_array_equal(found.upper[row], np.sqrt(upper[row, order]))
+        ends = np.maximum(value[order], 0), lower[row, order], upper[row, order]
+        np.testing.assert_array_equal(found.distance[row].T, np.sqrt(ends))
         least = upper[row, rest].min()
         assert found.possible[row].tolist() == (lower[row, order] <= least).tolist()
         assert found.candidates[row] == min((lower[row, rest] <= least).sum(), count + 1)
@@ -127,8 +126,7 @@ def test_any_number_of_answers(count):
     check(drawn(40, scale=1.0), None, count)
 
 
-def test_guaranteed_intervals_and_within():
-    check(drawn(7), drawn(200), method="guaranteed")
+def test_within():
     check(drawn(200), None, 6)
 
 
@@ -183,7 +181,7 @@ def test_few_pairs_get_an_interval_where_noises_are_few(monkeypatch):
     monkeypatch.setattr(nearest, "pair_intervals", counted)
     monkeypatch.setattr(pairs, "ROWS", 100)
     monkeypatch.setattr(pairs, "COLUMNS", 300)
-    found = al.nearest(*SIDES["three noises"](), 4)
+    found = al.nearest(*SIDES["three noises"](), count=4)
     assert sum(counts) <= 17 * 2 * 3 * 5  # of 17 queries in two tiles: five of each of three noises
     assert found.indices.shape == (17, 4)
 
