@@ -60,6 +60,9 @@ def explain(  # one argument for each option
     """
     files, parties = _files_and_labels(words)
     a, b = [*parties[:1], *first], [*parties[1:], *second]
+    for label in a:
+        if label in b:
+            raise click.UsageError(f"{label!r} is on both sides; leave it out of one")
     (rows,) = open_sides(files, at_least=2, labels=[*a, *b] if a and b else None)
     known = rows.labels
     if not a:

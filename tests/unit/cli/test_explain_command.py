@@ -99,7 +99,11 @@ def test_files_without_margins_matter_only_if_they_are_asked_about(study):
 @pytest.mark.usefixtures("study")
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [(("north", "Harbour"), "did you mean 'harbor'?"), (("--against", "north"), "or with --with")],
+    [
+        (("north", "Harbour"), "did you mean 'harbor'?"),
+        (("north", "north"), "on both sides"),
+        (("--against", "north"), "or with --with"),
+    ],
 )
 def test_what_was_mistyped_is_said(arguments, words):
     assert words in run("study", *arguments).output
