@@ -14,9 +14,8 @@ from report_parties import released, votes, with_margins
 
 TRANSFORM = al.SparseJL(input_dim=400, sketch_dim=64, sparsity=1, seed="outliers")
 PROTOCOL = al.Protocol(TRANSFORM, epsilon=1)
-CLEAR = "data in the clear is part of it: not private"
 SURELY = 1 - 1e-6
-SHAPE = {"by": "shape", "beyond_chance": True}
+POPULATIONS = {"about": "populations"}
 USUAL = [0.2, 0.2, 0.5]
 
 
@@ -43,9 +42,8 @@ def test_by_size_each_row_is_compared_with_the_mean_of_the_others():
     for row, label in enumerate("abcde"):
         others = sum(sketches[[other for other in "abcde" if other != label]]) / 4
         pair = al.distances(sketches[label], others)
-        assert found.distance[row] == pytest.approx(float(pair))
-        ends = pair.interval(1 - 0.1 / 5)
-        assert (found.lower[row], found.upper[row]) == pytest.approx((ends[0][0, 0], ends[1][0, 0]))
+        ends = [end[0, 0] for end in (pair.value, *pair.interval(1 - 0.1 / 5))]
+        assert found.distance[row] == pytest.approx(ends)
     # Of an error of 0.1: 0.075 for the five lower ends of calls, and 0.025 for four upper ends.
     rows = [sum(sketches[[other for other in "abcde" if other != label]]) / 4 for label in "abcde"]
     pairs = [al.distances(sketches[label], others) for label, others in zip("abcde", rows, strict=True)]
@@ -56,10 +54,16 @@ def test_by_size_each_row_is_compared_with_the_mean_of_the_others():
     assert found.is_outlier.tolist() == (found.least > 2 * found.usual).tolist()
     assert found.is_outlier.tolist() == [False] * 4 + [True]
     assert found.ranking.tolist()[0] == 4
-    assert "1 of 5 parties is unlike the others" in str(found)
-    assert "e is unlike the others" in found.sentence(4)
+    lower, upper = found.distance[:, 1:].T
+    assert found.verdict == tuple(np.where(lower > 0, "differ", "inconclusive"))
+    alike = al.outliers(sketches, factor=2, level=0.9, alike=upper[2])
+    assert alike.verdict[2] == "alike"
+    assert al.outliers(sketches, factor=2, level=0.9, alike=np.nextafter(upper[2], 0)).verdict[2] != "alike"
+    assert alike.is_outlier.tolist() == found.is_outlier.tolist()
     assert found.to_arrow()["outlier"].to_pylist() == found.is_outlier.tolist()
-    assert found.similarity is None
+    assert (found.about, found.similarity, found.people) == ("counts", None, None)
+    assert found.reasons == ("",) * 5
+    assert str(found).splitlines()[4].startswith("e ")
 
 
 def test_a_party_at_the_limit_is_not_called():
@@ -103,30 +107,29 @@ def test_one_odd_party_with_most_of_the_people_hides_nobody():
     generator = np.random.default_rng(1)
     lines = [*like(generator, 9), [0.95, 0.02, 0.05], [0.02, 0.95, 0.05]]
     people = [1000] * 9 + [20_000, 1500]  # the first odd one has 66 % of all
-    found = al.outliers(with_margins(lines, people), **SHAPE)
+    found = al.outliers(with_margins(lines, people), **POPULATIONS)
     assert np.flatnonzero(found.is_outlier).tolist() == [9, 10]
 
 
 def test_equal_parties_have_no_outlier_and_are_one_group():
     sketches = with_margins([USUAL] * 8, [500, 700, 1000, 1500, 2000, 3000, 4000, 30_000], epsilon=2)
-    found = al.outliers(sketches, level=SURELY, **SHAPE)
+    found = al.outliers(sketches, level=SURELY, **POPULATIONS)
     assert not found.is_outlier.any()
     assert found.verdict.count("differ") == 0
     assert "alike" in found.verdict
-    assert len(al.cluster(sketches, level=SURELY, **SHAPE).groups()) == 1
+    assert len(al.cluster(sketches, level=SURELY, **POPULATIONS).groups()) == 1
+    assert not any(found.reasons)
 
 
 def test_parties_that_are_too_small_are_left_out_and_named():
     sketches = with_margins([USUAL] * 5, [2000, 2000, 2000, 2000, 3], epsilon=1)
     assert large_enough(sketches, beyond_chance=True).tolist() == [True] * 4 + [False]
-    found = al.outliers(sketches, **SHAPE)
+    found = al.outliers(sketches, **POPULATIONS)
     assert found.labels == sketches.labels[:4]
-    assert "left out, because they have too few people to say anything: ward 5" in found.note
+    assert found.note.count("ward 5") == 1
     small = with_margins([USUAL] * 4, [2000, 2000, 3, 3], epsilon=1)
-    with pytest.raises(
-        al.NotResolvableError, match="too few people to say anything about ward 3, ward 4; 2 parties are left"
-    ):
-        al.outliers(small, **SHAPE)
+    with pytest.raises(al.NotResolvableError, match=r"too few people .*ward 3.*ward 4.* 2 parties"):
+        al.outliers(small, **POPULATIONS)
 
 
 def test_whoever_is_large_enough_can_differ():
@@ -151,20 +154,20 @@ def test_about_the_people_counted_and_for_rows():
     rows = rows_of(counts, protocol=al.Protocol(TRANSFORM, epsilon=1, total_share="0.1"))
     found = al.outliers(rows, about="people")
     assert found.is_outlier.tolist() == [False] * 5 + [True]
-    assert "people counted" in found.note
-    with pytest.raises(al.ParameterError, match="needs released votes"):
-        al.outliers(rows, **SHAPE)
-    with pytest.raises(al.ParameterError, match="without totals"):
-        al.outliers(rows_of(counts), about="people")
+    assert (found.about, found.reasons) == ("people", ("",) * 6)  # there are no item groups
+    for refused, about in ((rows, "populations"), (rows_of(counts), "people"), (rows, "size")):
+        with pytest.raises(al.ParameterError) as caught:
+            al.outliers(refused, about=about)
+        assert "about" in caught.value.arguments
 
 
 def test_rows_that_share_a_release_are_refused_by_shape():
     sketches = with_margins([USUAL] * 3, 500)
     both = al.concat([sketches, sketches[0] + sketches[1]])
-    for known in (SHAPE, {"by": "shape"}):
+    for about in ("populations", "people", None):
         with pytest.raises(al.ParameterError, match="share a release"):
-            al.outliers(both, **known)
-    assert al.outliers(both).labels == both.labels
+            al.outliers(both, about=about)
+    assert al.outliers(both, about="counts").labels == both.labels
 
 
 @pytest.mark.parametrize("count", [3, 4, 5, 8, 9])
@@ -187,7 +190,7 @@ def test_upper_ends_subtract_chance_where_nobody_is_in_two_rows():
     noises = Noises.fresh(os.urandom(6 * 16), one.protocols[0], "events")  # each row is a release
     several = al.Sketches(one.values, one.labels, noises, one.protocols, one.totals, one.margins, one.spread)
     for rows, share_nobody in ((one, True), (several, False)):
-        found = al.outliers(rows, **SHAPE)
+        found = al.outliers(rows, **POPULATIONS)
         parties = TypicalParties.of(rows, beyond_chance=True)
         law = parties.shapes.law(parties.rows, parties.typical, is_paired=True)
         tail = 0.0125 / 4
@@ -205,30 +208,63 @@ def test_two_outliers_do_not_hide_each_other():
     far = np.vstack([steps(20, 20, 20, 20), steps(20, 20), steps(0, 2000)[1:], steps(0, 0, 2000)[2:]])
     found = al.outliers(rows_of(far, list("abcdefgh")))
     assert np.flatnonzero(found.is_outlier).tolist() == [6, 7]
-    assert "unlike" not in found.sentence(0)
 
 
-def test_sentences_say_what_is_known():
-    found = al.outliers(rows_of(np.zeros((4, 400), dtype=int)), level=SURELY)
-    assert "inconclusive" in found.sentence(0)
-    clear = al.sketch_in_clear(PROTOCOL, np.vstack([steps(5, 5, 5, 5), steps(5)]), labels=list("abcde"))
-    found = al.outliers(clear, factor=100)
-    ratio = found.least[1] / found.usual[1]
-    assert found.sentence(1).startswith(
-        f"b differs from the typical party; not found to be unusual (at least {ratio:.2g} times the usual distance): distance "
-    )
-    assert found.note == CLEAR
-    found = al.outliers(with_margins([USUAL] * 8 + [[0.02, 0.95, 0.05]]), **SHAPE)
-    words = found.sentence(8)
-    assert words.startswith("ward 9 is unlike the others: at least ")
-    assert f"{found.similarity[8, 0]:.2f}" in words
-    assert "the typical party are alike: similarity 0.9" in found.sentence(0)
-    for row, line in enumerate(str(found).splitlines()[3:12]):
-        assert ("outlier" in line) == (row == 0)
-    assert f"{found.people[8]:,.0f}" in str(found).splitlines()[3]
+@pytest.fixture(scope="module")
+def one_odd():
+    return with_margins([USUAL] * 8 + [[0.02, 0.95, 0.05]])
 
 
-@pytest.mark.parametrize("known", [{"factor": 0.9}, {"factor": float("nan")}, {"level": 1}, {"by": "color"}])
+def test_numbers_are_those_against_the_typical_party(one_odd):
+    found = al.outliers(one_odd, level=0.9)
+    parties, level = TypicalParties.of(one_odd, beyond_chance=True), Level.of(0.9, "asymptotic", 9)
+    np.testing.assert_allclose(found.similarity, np.stack(parties.similarities(level), axis=1))
+    squares = np.stack(parties.squared_distances(level.tail), axis=1)
+    np.testing.assert_allclose(found.distance, np.sqrt(np.maximum(squares, 0)))
+    np.testing.assert_allclose(found.people, one_odd.totals * float(one_odd.protocol.resolution))
+
+
+@pytest.mark.parametrize("alike", [None, 0.5, 0.999])
+def test_alike_wins_over_differ(one_odd, alike):
+    found = al.outliers(one_odd, alike=alike)
+    expected = np.where(found.distance[:, 1] > 0, "differ", "inconclusive")
+    expected = np.where(found.similarity[:, 1] >= (alike or 0.95), "alike", expected)
+    assert found.verdict == tuple(expected)
+    assert found.verdict[8] == ("alike" if found.similarity[8, 1] >= 0.5 and alike == 0.5 else "differ")
+
+
+def test_reasons_are_those_of_explain_against_the_typical_party(one_odd):
+    """The level of all that could have been asked about is split among them."""
+    found = al.outliers(one_odd, level=0.9, alike=1)
+    differ = [row for row, verdict in enumerate(found.verdict) if verdict == "differ"]
+    assert 8 in differ
+    for row, label in enumerate(found.labels):
+        known = al.explain(one_odd, label, level=1 - 0.1 / 9).reasons() if row in differ else []
+        if known or row not in differ:
+            assert found.reasons[row] == ", ".join(known)
+        else:
+            assert found.reasons[row]  # that no item group was found to differ
+    assert "Injuries" in found.reasons[8]
+
+
+def test_what_is_printed(one_odd):
+    found = al.outliers(one_odd)
+    lines = str(found).splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith("ward"))
+    order = [found.labels[row] for row in found.ranking]
+    assert [line[: len(label)] for line, label in zip(lines[first:], order, strict=False)] == order
+    assert order[0] == "ward 9"
+    assert ["outlier" in line for line in lines[first : first + 9]] == [True] + [False] * 8
+    assert f"{found.similarity[8, 0]:.2f}"[:3] in lines[first]
+    assert f"{found.people[8]:,.0f}" in lines[first]
+    assert found.reasons[8] in str(found)
+    clear = al.sketch_in_clear(PROTOCOL, steps(5, 5, 5, 5), labels=list("abcd"))
+    assert "not private" in al.outliers(clear).note
+
+
+@pytest.mark.parametrize(
+    "known", [{"factor": 0.9}, {"factor": float("nan")}, {"level": 1}, {"about": "color"}]
+)
 def test_wrong_rules_are_refused(known):
     with pytest.raises(al.ParameterError, match="must"):
         al.outliers(rows_of(steps(1, 2, 3)), **known)
