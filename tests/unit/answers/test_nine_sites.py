@@ -97,7 +97,13 @@ def test_a_tiny_site_is_named_once_and_changes_nothing_that_is_said_of_the_other
         found, alone = ask(sites, level=LEVEL), ask(large, level=LEVEL)
         assert found.note.count(TINY) == 1
         assert TINY not in alone.note
-        assert found.to_arrow().equals(alone.to_arrow())  # to the last digit
+        if (
+            ask is al.nearest
+        ):  # its ends share the level with all pairs of `compare`, those of the tiny site too
+            names = ["query", "rank", "label", "similarity", "distance"]
+            assert found.to_arrow().select(names).equals(alone.to_arrow().select(names))
+        else:
+            assert found.to_arrow().equals(alone.to_arrow())  # to the last digit
     groups, alone = al.cluster(sites, level=LEVEL), al.cluster(large, level=LEVEL)
     assert groups.note.count(TINY) == 1
     assert groups.labels == alone.labels == tuple(sorted(LARGE))
