@@ -18,7 +18,7 @@ from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.ledger.ledger import open_account
 from armslength.progress import progress
-from armslength.release.release import release
+from armslength.releasing.release import release
 from armslength.threads import available_threads
 from audit.event_worlds import LIGHT_ITEMS, Attacker, Held, Story, World, write_events
 from audit.membership import promise_of

@@ -17,7 +17,7 @@ from armslength.estimates.shapes import Shapes
 from armslength.estimates.totals import DOUBTFUL
 from armslength.ingest.sums import Sums
 from armslength.protocol.neighbors import VOTE
-from armslength.release.release import finished, noised
+from armslength.releasing.release import finished, noised
 from populations import Population
 
 Floats = NDArray[np.float64]

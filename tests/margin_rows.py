@@ -10,7 +10,7 @@ import pyarrow as pa
 import armslength as al
 from armslength.ingest.sums import Sums
 from armslength.protocol.neighbors import VOTE
-from armslength.release.release import noised
+from armslength.releasing.release import noised
 from armslength.sketches.noises import Noises
 
 TRANSFORM = al.SparseJL(sketch_dim=16, sparsity=1, seed="margins")

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 import armslength as al
-import armslength.release.release  # here, and not in each child
+import armslength.releasing.release  # here, and not in each child
 from armslength.cli.main import main
 from armslength.ingest.contributions import KEY_BYTES
 from armslength.ingest.event_columns import EventColumns

@@ -19,7 +19,7 @@ import armslength as al
 from armslength.ingest.sums import GroupSums, Sums
 from armslength.ledger import ledger
 from armslength.ledger.ledger import Account
-from armslength.release import release
+from armslength.releasing import release
 from armslength.sketches import sketch_format
 from armslength.sketches.card import release_card
 

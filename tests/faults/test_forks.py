@@ -16,7 +16,7 @@ from armslength.ingest.contributions import KeyedOrder
 from armslength.ingest.encoding import EventEncoder
 from armslength.ingest.partitions import _TemporaryFile
 from armslength.ingest.sums import GroupSums
-from armslength.release import release
+from armslength.releasing import release
 
 parent, children = os.getpid(), []
 

@@ -132,7 +132,7 @@ def forked_in(monkeypatch, place, work, call=1):
 
 @pytest.mark.parametrize(
     ("place", "call"),
-    [("armslength.release.release.noised", 1), ("armslength.release.release.add_noise", 2)],
+    [("armslength.releasing.release.noised", 1), ("armslength.releasing.release.add_noise", 2)],
     ids=["before any noise", "before that of the totals"],
 )
 def test_a_release_that_is_forked_after_its_charge_is_one_release(tmp_path, monkeypatch, place, call):
@@ -161,6 +161,6 @@ def test_a_stream_that_is_forked_after_its_charge_is_one_stream(tmp_path, monkey
         stream.update([1])
         return stream.release()
 
-    done, child = forked_in(monkeypatch, "armslength.release.stream.noised", work)
+    done, child = forked_in(monkeypatch, "armslength.releasing.stream.noised", work)
     assert done.labels == ("a",)
     assert child.startswith("ParameterError: a stream must stay in the process that made it")

@@ -18,7 +18,7 @@ import armslength as al
 from armslength.estimates.item_intervals import item_intervals
 from armslength.ingest.sums import Sums
 from armslength.protocol.neighbors import VOTE
-from armslength.release.release import finished, noised
+from armslength.releasing.release import finished, noised
 from drawn_votes import Counted, vote_protocol
 from drawn_votes import released as drawn
 from populations import DATA, independent

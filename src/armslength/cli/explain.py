@@ -80,7 +80,7 @@ def explain(
     """Show what sets two parties apart: the item groups of which more or fewer people have an item.
 
     Name one party to compare it with the typical party, two to compare the second with the first, or groups of parties by --with and
-    --against. It needs releases with margins (`armslength protocol new --margins`), and costs no privacy.
+    --against. It needs releases with item groups (`armslength protocol new --item-groups`), and costs no privacy.
     """
     files, parties = _files_and_labels(words)
     first, second = (*parties[:1], *first), (*parties[1:], *second)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import armslength as al
-from armslength.release.stream import SketchStream
+from armslength.releasing.stream import SketchStream
 from armslength.reporting.promise import cards
 from armslength.sketches import card
 from armslength.sketches.card import guarantee_in_words, hypotheses, officer_page, protection_in_words

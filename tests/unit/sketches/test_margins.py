@@ -12,7 +12,7 @@ import pytest
 import armslength as al
 from armslength.laws import DiscreteLaplace
 from armslength.protocol.neighbors import VOTE
-from armslength.release.stream import SketchStream
+from armslength.releasing.stream import SketchStream
 from armslength.sketches import card, plausibility, sketch_format
 from armslength.sketches import verify as verification
 from armslength.sketches.parquet_footer import read_row_groups

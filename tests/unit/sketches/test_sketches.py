@@ -247,7 +247,7 @@ def test_what_is_no_number_or_sketch_is_refused(sketches):
 
 
 def test_stream_and_batch_are_the_same_integers_under_the_noise(monkeypatch):
-    monkeypatch.setattr("armslength.release.release.add_noise", lambda *_, **__: None)
+    monkeypatch.setattr("armslength.releasing.release.add_noise", lambda *_, **__: None)
     stream = PROTOCOL.stream(label="s", ledger=al.NO_LEDGER)
     stream.update(0)
     stream.update(3, 5)
@@ -259,7 +259,7 @@ def test_stream_and_batch_are_the_same_integers_under_the_noise(monkeypatch):
 
 
 def test_streams_of_open_vocabularies(monkeypatch):
-    monkeypatch.setattr("armslength.release.release.add_noise", lambda *_, **__: None)
+    monkeypatch.setattr("armslength.releasing.release.add_noise", lambda *_, **__: None)
     protocol = al.Protocol(al.SparseJL(sketch_dim=8, sparsity=2, seed="x"), epsilon=1)
     stream = protocol.stream(label="s", ledger=al.NO_LEDGER)
     stream.update("flu")

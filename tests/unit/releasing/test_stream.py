@@ -64,7 +64,7 @@ def test_the_ledger_is_charged_when_the_stream_is_made(tmp_path):
 
 
 def test_updates_from_several_threads_all_count(monkeypatch):
-    monkeypatch.setattr("armslength.release.release.add_noise", lambda *_, **__: None)
+    monkeypatch.setattr("armslength.releasing.release.add_noise", lambda *_, **__: None)
     stream = PROTOCOL.stream(label="north", ledger=al.NO_LEDGER)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: stream.update([0, 3], [1, 2]), range(200)))

@@ -225,7 +225,7 @@ def test_sketches_and_totals_of_tables_and_streams_have_noise():
 
 
 def test_the_ledger_is_charged_before_there_is_noise(tmp_path, monkeypatch):
-    monkeypatch.setattr("armslength.release.release.noised", None)
+    monkeypatch.setattr("armslength.releasing.release.noised", None)
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     with pytest.raises(TypeError):
         release(table([("p", "south", 1, 1)]), population="visits", ledger=ledger)
@@ -302,7 +302,7 @@ def test_the_data_holder_sees_what_counts_before_anything_is_charged(is_terminal
     screen, charged_after = Screen(), []
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setattr(
-        "armslength.release.release.release", lambda *_, **__: charged_after.append(screen.getvalue())
+        "armslength.releasing.release.release", lambda *_, **__: charged_after.append(screen.getvalue())
     )
     release(table([("p", "south", 1, 1), ("", "south", 1, 1), ("q", "nowhere", 1, 1)]), show_progress=True)
     (shown,) = charged_after

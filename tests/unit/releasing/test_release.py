@@ -12,7 +12,7 @@ from scipy import sparse
 import armslength as al
 from armslength.ingest.arrays import projected_sums
 from armslength.noise import draw as door
-from armslength.release import release as release_module
+from armslength.releasing import release as release_module
 
 D = 5
 TRANSFORM = al.SparseJL(input_dim=D, sketch_dim=8, sparsity=2, seed="x")
