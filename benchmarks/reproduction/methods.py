@@ -121,7 +121,7 @@ def _ours(
         estimates = np.empty((seeds, RELEASES))
         for seed in range(seeds):
             protocol = _protocol(setting, build(setting, f"{hash_of(label)} {seed}"), noise, site)
-            a, b = (protocol.release(each, ledger=al.NO_LEDGER) for each in rows)
+            a, b = (al.release(protocol, each, ledger=al.NO_LEDGER) for each in rows)
             estimates[seed] = al.squared_norms(a - b).value
         return estimates
 

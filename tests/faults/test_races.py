@@ -138,14 +138,14 @@ def forked_in(monkeypatch, place, work, call=1):
 def test_a_release_that_is_forked_after_its_charge_is_one_release(tmp_path, monkeypatch, place, call):
     totals = al.Protocol(
         al.SparseJL(input_dim=4, sketch_dim=8, sparsity=2, seed="x"),
+        al.Arrays(total_share="0.1"),
         epsilon=1,
         unit="one patient",
-        total_share="0.1",
     )
     ledger = al.Ledger(tmp_path / LEDGER, create=True)
 
     def work():
-        return totals.release(np.zeros((1, 4), int), ledger=ledger, population="p", threads=1)
+        return al.release(totals, np.zeros((1, 4), int), ledger=ledger, population="p", threads=1)
 
     done, child = forked_in(monkeypatch, place, work, call)
     assert done.values.shape == (1, 8)
@@ -157,7 +157,7 @@ def test_a_stream_that_is_forked_after_its_charge_is_one_stream(tmp_path, monkey
     ledger = al.Ledger(tmp_path / LEDGER, create=True)
 
     def work():
-        stream = PROTOCOL.stream(label="a", ledger=ledger, population="p")
+        stream = al.stream(PROTOCOL, label="a", ledger=ledger, population="p")
         stream.update([1])
         return stream.release()
 

@@ -179,7 +179,7 @@ def test_ctrl_c_while_a_kernel_runs_is_an_interruption(monkeypatch, threads):
     count = 130_000
     table = pa.table({"who": [f"p{row % 99}" for row in range(count)], "what": np.arange(count)})
     protocol = al.Protocol(
-        al.SparseJL(sketch_dim=32, seed="x"), epsilon=1, contribution=5, unit="u", items="int64"
+        al.SparseJL(sketch_dim=32, seed="x"), al.Counts(5), epsilon=1, unit="u", items="int64"
     )
     columns, groups = EventColumns("who", "what"), PublicGroups(("all",), None)
     job = TableJob.of(table, protocol, columns, groups, threads=threads)

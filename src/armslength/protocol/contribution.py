@@ -191,9 +191,11 @@ def contribution_of(flat: dict[str, Any]) -> Contribution:
     """
     names = {name for kind in (Votes, Counts, Arrays) for name in signature(kind).parameters}
     given = {name: value for name in names if (value := flat.pop(name, None)) is not None}
-    groups = [flat.pop(name, None) for name in ("margins", "margin_share", "margin_contribution")]
-    if any(part is not None for part in groups):
-        given["item_groups"] = ItemGroups(groups[0], groups[1] or 0, groups[2])
+    groups, share, limit = (
+        flat.pop(name, None) for name in ("margins", "margin_share", "margin_contribution")
+    )
+    if groups is not None or share or limit is not None:
+        given["item_groups"] = ItemGroups(groups, share or 0, limit)
     if not given.get("record_pairs"):
         given.pop("record_pairs", None)
     kind = given.pop("contribution", VOTES if "record" in given else None)

@@ -25,7 +25,7 @@ from armslength.errors import (
     plural,
     printable,
 )
-from armslength.privacy.exact_numbers import exact_number
+from armslength.privacy.exact_numbers import decimal_text, exact_number
 from armslength.protocol.public_lists import is_hash, list_hash, nfc
 from armslength.protocol.record import Record
 from armslength.threads import cached_attribute
@@ -99,7 +99,7 @@ class Margins:
         return sorted({len(prefix) for prefixes in self.prefixes for prefix in prefixes}) or [None]
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class ItemGroups:
     """Public groups of items: releases of votes then also count how many people have an item in each of them.
 
@@ -113,14 +113,13 @@ class ItemGroups:
 
     Example:
         >>> import armslength as al
-        >>> chapters = al.ItemGroups({"I10": "heart", "I50": "heart", "S72": "injuries"}, share=0.3, limit=2)
-        >>> print(chapters.groups)
-        3 item groups by the table with SHA-256 afa59a9bd2a27b40be4a6ed4f2a4ae25a4cbcfef9ce7a2c9fb4f0e6a2bd2bd3b: heart, injuries, (other)
+        >>> al.ItemGroups({"prefix": ["I", "S"], "group": ["heart", "injuries"]}, share=0.3, limit=2)
+        ItemGroups(3 item groups by 2 prefixes: heart, injuries, (other); share=0.3, limit=2)
     """
 
     groups: Margins | tuple[str, ...]
     share: Fraction
-    limit: int | None
+    limit: int
 
     def __init__(self, groups: Any, share: Any, limit: int | None = None) -> None:
         if groups is None:
@@ -143,6 +142,10 @@ class ItemGroups:
             )
         most = integer("limit", limit, at_least=1, at_most=_MOST_NAMES)
         vars(self).update(groups=named, share=exact, limit=most)
+
+    def __repr__(self) -> str:
+        named = f"columns {', '.join(self.groups)}" if isinstance(self.groups, tuple) else self.groups
+        return f"ItemGroups({named}; share={decimal_text(self.share)}, limit={self.limit})"
 
 
 def checked_groups(source: Any) -> Margins | tuple[str, ...]:

@@ -90,10 +90,11 @@ def release(  # noqa: PLR0913  # each is a decision of its own
 
     Example:
         >>> import armslength as al
+        >>> import pyarrow as pa
         >>> protocol = al.Protocol(al.SparseJL(sketch_dim=64, seed="trial-2026"), al.Votes(), epsilon=1, unit="one patient")
         >>> visits = {"patient": ["ann", "ann", "bob"], "code": ["I10", "S72", "I10"]}
         >>> al.release(protocol, pa.table(visits), person="patient", item="code", label="north", ledger=al.NO_LEDGER).labels
-        ['north']
+        ('north',)
     """
     _check_protocol(protocol)
     of_tables = {

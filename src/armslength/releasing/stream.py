@@ -48,7 +48,7 @@ def stream(
         >>> events = al.stream(protocol, label="north", ledger=al.NO_LEDGER)
         >>> events.update(["I10", "S72"])
         >>> events.release().labels
-        ['north']
+        ('north',)
     """
     account = open_account(ledger, population, period=period, repeat=repeat)
     return SketchStream(protocol, label, account)

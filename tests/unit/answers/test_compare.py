@@ -15,7 +15,7 @@ RNG = np.random.default_rng(1)
 
 def released(rows, protocol=PROTOCOL, largest=20, prefix="r"):
     data = RNG.integers(0, largest + 1, (rows, 300))
-    return protocol.release(data, labels=[f"{prefix}{row}" for row in range(rows)], ledger=al.NO_LEDGER)
+    return al.release(protocol, data, labels=[f"{prefix}{row}" for row in range(rows)], ledger=al.NO_LEDGER)
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_equal_values_come_in_the_order_of_their_rows():
 
 
 def test_the_closest_are_ranked_by_their_squares_though_distances_stop_at_0():
-    equal = PROTOCOL.release(np.zeros((40, 300), dtype=int), ledger=al.NO_LEDGER)
+    equal = al.release(PROTOCOL, np.zeros((40, 300), dtype=int), ledger=al.NO_LEDGER)
     squares = al.squared_distances(equal).to_arrow().sort_by("value").to_pylist()
     closest = table(equal, top=20).to_pylist()
     assert {row["value"] for row in closest[:5]} == {0.0}
@@ -140,7 +140,7 @@ def peak_memory(work):
 
 def test_memory_does_not_grow_with_the_number_of_pairs():
     protocol = al.Protocol(al.SparseJL(input_dim=50, sketch_dim=4, sparsity=1, seed="memory"), epsilon=1)
-    sketches = protocol.release(RNG.integers(0, 9, (20_000, 50)), ledger=al.NO_LEDGER)
+    sketches = al.release(protocol, RNG.integers(0, 9, (20_000, 50)), ledger=al.NO_LEDGER)
     list(al.compare(sketches[:300]))  # tables of quantiles, which are kept
     # 200 million pairs: three gigabytes for one number of each. A fortieth of them shows what a tile needs.
     some = islice(al.compare(sketches), 400)

@@ -16,7 +16,7 @@ CLEAR = "data in the clear is part of it: not private"
 
 
 def released(data, labels=None, protocol=PROTOCOL):
-    return protocol.release(np.atleast_2d(data), labels=labels, ledger=al.NO_LEDGER)
+    return al.release(protocol, np.atleast_2d(data), labels=labels, ledger=al.NO_LEDGER)
 
 
 def steps(*heights):
@@ -50,7 +50,9 @@ def test_alike_takes_two_sided_ends_where_the_bound_is_on_both():
     found = al.alike(A, B, within=1, method="guaranteed")
     expected = al.distances(A, B).interval(0.95, method="guaranteed")
     assert found.interval == pytest.approx([float(end[0, 0]) for end in expected], rel=1e-12)
-    rows = released(steps(20, 30), ["a", "b"], al.Protocol(TRANSFORM, epsilon=4, total_share="0.5"))
+    rows = released(
+        steps(20, 30), ["a", "b"], al.Protocol(TRANSFORM, al.Arrays(total_share="0.5"), epsilon=4)
+    )
     shapes = al.alike(rows[0], rows[1], within=1, by="shape")
     expected = al.shape_distances(rows[0], rows[1]).interval(0.95)
     assert shapes.interval == pytest.approx([float(end[0, 0]) for end in expected], rel=1e-12)
@@ -151,7 +153,7 @@ def test_parties_that_are_missing_are_reported_or_refused():
 
 
 def test_drift_keeps_totals_so_that_changes_of_size_can_be_read():
-    protocol = al.Protocol(TRANSFORM, epsilon=1, total_share="0.5")
+    protocol = al.Protocol(TRANSFORM, al.Arrays(total_share="0.5"), epsilon=1)
     before, after = (released(steps(height), ["a"], protocol) for height in (20, 500))
     change = al.drift(before, after).change
     assert change.totals.tolist() == (after.totals - before.totals).tolist()
@@ -161,11 +163,14 @@ def test_drift_of_shapes_is_that_of_each_pair_whatever_the_sizes():
     rng = np.random.default_rng(7)
     shapes = rng.multinomial(10**6, np.full(300, 1 / 300), 3)
     protocol = al.Protocol(
-        al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="drift"), epsilon=2, total_share="0.2"
+        al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="drift"),
+        al.Arrays(total_share="0.2"),
+        epsilon=2,
     )
-    before = protocol.release(shapes, labels=["a", "b", "c"], ledger=al.NO_LEDGER)
+    before = al.release(protocol, shapes, labels=["a", "b", "c"], ledger=al.NO_LEDGER)
     # b has grown to twice its size, and c has another shape
-    after = protocol.release(
+    after = al.release(
+        protocol,
         np.array([np.roll(shapes[2], 7) * np.arange(300) // 100, shapes[0], 2 * shapes[1]]),
         labels=["c", "a", "b"],
         ledger=al.NO_LEDGER,
@@ -188,7 +193,7 @@ def test_drift_of_shapes_is_that_of_each_pair_whatever_the_sizes():
 def people_in(groups, changed=0):
     """900 people, the same in every release: each has one of 50 items, but for those of so many items, who have another."""
     transform = al.SparseJL(sketch_dim=256, seed="people")
-    protocol = al.Protocol(transform, epsilon=50, contribution="vote", unit="one person", total_share="0.5")
+    protocol = al.Protocol(transform, al.Votes(total_share="0.5"), epsilon=50, unit="one person")
     events = pa.table(
         {
             "who": [str(person) for person in range(900)],
@@ -197,7 +202,7 @@ def people_in(groups, changed=0):
         }
     )
     columns = {"person": "who", "item": "what", "group": "where", "public_groups": groups}
-    return protocol.release_table(events, **columns, ledger=al.NO_LEDGER)
+    return al.release(protocol, events, **columns, ledger=al.NO_LEDGER)
 
 
 def test_drift_says_what_it_assumes_of_people_in_both_releases():

@@ -24,7 +24,7 @@ def file(tmp_path_factory):
     x = np.zeros((5, 300), dtype=int)
     x[2:4, :150], x[4, 150:] = 900, 4000
     path = tmp_path_factory.mktemp("cluster") / "sketches.parquet"
-    PROTOCOL.release(x, labels=["a1", "a2", "b1", "b2", "c"], ledger=al.NO_LEDGER).save(path)
+    al.release(PROTOCOL, x, labels=["a1", "a2", "b1", "b2", "c"], ledger=al.NO_LEDGER).save(path)
     return path
 
 
@@ -49,7 +49,7 @@ def test_the_drawing_has_every_leaf_once_below_its_merges(file):
 
 
 def test_merges_of_parties_that_differ_are_marked(file, tmp_path):
-    sketches = PROTOCOL.release(np.zeros((6, 300), dtype=int), ledger=al.NO_LEDGER)
+    sketches = al.release(PROTOCOL, np.zeros((6, 300), dtype=int), ledger=al.NO_LEDGER)
     sketches.save(tmp_path / "equal.parquet")
     surely = ("--level", "0.999999")
     assert run(tmp_path / "equal.parquet", *surely).output.count(" ≠\n") == 0
@@ -78,7 +78,7 @@ def test_a_cut_is_listed(file):
 
 
 def test_wrong_input_is_one_line(file, tmp_path):
-    PROTOCOL.release(np.zeros((1, 300), dtype=int), ledger=al.NO_LEDGER).save(tmp_path / "one.parquet")
+    al.release(PROTOCOL, np.zeros((1, 300), dtype=int), ledger=al.NO_LEDGER).save(tmp_path / "one.parquet")
     for arguments, message in [
         ((file, "--cut", "9"), "count must be"),
         ((tmp_path / "one.parquet",), "comparing needs at least 2 rows"),

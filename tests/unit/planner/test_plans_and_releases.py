@@ -62,7 +62,7 @@ def released(protocol, settings):
         again.pop("margins", None)
     if protocol.record is None:
         again["item"] = "number" if protocol.items == "int64" else "item"
-    return protocol.release_table(TABLE, person="id", label="x", ledger=al.NO_LEDGER, **again)
+    return al.release(protocol, TABLE, person="id", label="x", ledger=al.NO_LEDGER, **again)
 
 
 @pytest.mark.filterwarnings("ignore:This is a weak promise")

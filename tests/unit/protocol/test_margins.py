@@ -16,6 +16,7 @@ from armslength.laws import DiscreteLaplace
 from armslength.ledger.entry import ledger_entry
 from armslength.protocol.margins import margin_table
 from armslength.protocol.neighbors import VOTE
+from flat_protocol import flat_protocol
 
 SCHEMA = json.loads(
     (Path(__file__).parents[3] / "docs/reference/protocol.schema.json").read_text(encoding="utf-8")
@@ -28,7 +29,9 @@ RECORD = {"age": [18, 40], "sex": ["F", "(M)"], "town": "category"}
 
 def protocol(margins=ITEMS, transform=TRANSFORM, **known):
     votes = {"contribution": "vote", "total_share": "0.1", "unit": "one patient", "margin_contribution": 3}
-    return al.Protocol(transform, margins=margins, **{"epsilon": 1, "margin_share": "0.2", **votes, **known})
+    return flat_protocol(
+        transform, margins=margins, **{"epsilon": 1, "margin_share": "0.2", **votes, **known}
+    )
 
 
 def record_protocol(columns=("sex", "age"), **known):
@@ -231,13 +234,12 @@ def test_a_document_is_read_back(name, tmp_path):
             again.margins
             == al.Protocol(
                 made.transform,
+                al.Votes(
+                    total_share="0.1",
+                    record=RECORD if made.record else None,
+                    item_groups=al.ItemGroups(made.margins, share="0.1", limit=1),
+                ),
                 epsilon=1,
-                contribution="vote",
-                total_share="0.1",
-                margin_share="0.1",
-                margin_contribution=1,
-                margins=made.margins,
-                record=RECORD if made.record else None,
             ).margins
         )
     assert str(made.margins) in made.to_arrow().column("value").to_pylist()
@@ -369,8 +371,8 @@ def test_rows_and_streams_say_that_they_have_no_margins(tmp_path):
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     made = protocol(transform=al.Identity(input_dim=2), vocabulary=["S06", "T1"])
     for release in (
-        lambda: made.release([[1, 2]], ledger=ledger, population="visits"),
-        lambda: made.stream(label="all", ledger=ledger, population="visits"),
+        lambda: al.release(made, [[1, 2]], ledger=ledger, population="visits"),
+        lambda: al.stream(made, label="all", ledger=ledger, population="visits"),
     ):
         with pytest.raises(al.ParameterError, match='"vote" is for event tables'):
             release()
