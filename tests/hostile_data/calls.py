@@ -272,5 +272,5 @@ def _lists(protocol):
     has_table = protocol.margins is not None and protocol.margins.rule == "table"
     return {
         "vocabulary": ["a", "b", "c"] if protocol.vocabulary else None,
-        "margins": _ITEM_GROUPS if has_table else None,
+        "item_groups": _ITEM_GROUPS if has_table else None,
     }

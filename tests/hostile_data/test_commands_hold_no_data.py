@@ -20,7 +20,7 @@ _GROUPS = ("--group", "where", "--public-groups", "a")
 PROTOCOLS = {"amounts": STRINGS, "votes": MARGINS, "records": RECORD}
 _READ = {
     "amounts": ("--person", "who", "--item", "what", "--weight", "much"),
-    "votes": ("--person", "who", "--item", "what", "--margins", "margins.csv"),
+    "votes": ("--person", "who", "--item", "what", "--item-groups", "margins.csv"),
     "records": ("--person", "who"),
 }
 KINDS = pytest.mark.parametrize("kind", PROTOCOLS)

@@ -154,7 +154,9 @@ def checked_groups(source: Any) -> Margins | tuple[str, ...]:
         return source.columns if source.rule == "record" else source
     if isinstance(source, (list, tuple)):
         if not source or not all(isinstance(name, str) for name in source) or len(set(source)) < len(source):
-            raise ParameterError("item_groups by columns must name at least one column, and none twice")
+            raise ParameterError(
+                "item_groups by columns must name at least one column, and none twice", "item_groups"
+            )
         return tuple(source)
     key, groups = _read_list(source, {"item": _MOST_ITEMS, "prefix": _MOST_PREFIXES})
     if key == "item":
@@ -229,7 +231,8 @@ def margins_of(groups: Margins | tuple[str, ...], record: Record | None) -> Marg
         return groups
     if record is None:
         raise ParameterError(
-            "item_groups by columns need a record; give one, or a table of item groups", "record"
+            "item_groups by columns need a record; give one, or a table of item groups",
+            *("item_groups", "record"),
         )
     cells = record.cells()
     for name in groups:
@@ -315,15 +318,20 @@ def _rows(source: Any, keys: Sequence[str]) -> tuple[str, list[tuple[Any, Any]]]
         ) from None
     present = [key for key in keys if key in names]
     if len(present) > 1:
-        raise ParameterError(f"item_groups have both columns {' and '.join(keys)} in {where}; leave one out")
+        raise ParameterError(
+            f"item_groups have both columns {' and '.join(keys)} in {where}; leave one out", "item_groups"
+        )
     if len(names) == 1 and ";" in names[0]:
-        raise ParameterError(f"item_groups need commas between columns, not semicolons, in {where}")
+        raise ParameterError(
+            f"item_groups need commas between columns, not semicolons, in {where}", "item_groups"
+        )
     if not present or names.count(present[0]) != 1 or names.count("group") != 1:
         # Other names may be the first line of a private file, named by mistake.
         known = ", ".join(name for name in names if name in (*keys, "group")) or "none of them"
         raise ParameterError(
             f"item_groups need the columns {' or '.join(keys)} and group, each once; {where} has {known} "
-            "(the first line of a .csv file names them)"
+            "(the first line of a .csv file names them)",
+            "item_groups",
         )
     key = present[0]
     return key, list(zip(table[key].to_pylist(), table["group"].to_pylist(), strict=True))
@@ -348,7 +356,7 @@ def _checked_list(
             # one text for each group
             groups[new_key(text)] = sys.intern(_checked_name("group of item_groups", group))
         except ParameterError as problem:
-            raise ParameterError(f"{problem}, in {row_name} {number}") from None
+            raise ParameterError(f"{problem}, in {row_name} {number}", "item_groups") from None
     return groups
 
 

@@ -466,7 +466,7 @@ def test_margins_are_those_of_a_naive_count(rule, bound):
         total_share="0.1",
     )
     table = None if rule == "prefix" else groups
-    job = job_of(as_table(events, text_items=True), protocol, margins=table)
+    job = job_of(as_table(events, text_items=True), protocol, item_groups=table)
     result = check_table(job, most_missing=0.01)
 
     def group_of(item):

@@ -41,8 +41,12 @@ def test_people_vote_and_amounts_are_refused():
     for known in ({}, {"contribution": "vote"}, {"pairs": [("age", "sex"), ("age", "city")]}):
         assert protocol(**known).votes
         assert protocol(**known).contribution == "vote"
-    for known in ({"contribution": 2}, {"radius": 2}):
-        with pytest.raises(al.ParameterError, match="record needs votes"):
+    for known, name in (
+        ({"contribution": 2}, "record"),
+        ({"radius": 2}, "radius"),
+        ({"items": "int64"}, "items"),
+    ):
+        with pytest.raises(al.ParameterError, match=name):
             protocol(**known)
 
 

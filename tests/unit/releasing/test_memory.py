@@ -99,7 +99,7 @@ import sys
 import duckdb, numpy as np, pyarrow as pa, pyarrow.parquet as pq
 import armslength as al
 
-protocol = al.Protocol(al.SparseJL(sketch_dim=64, seed="x"), epsilon=1, contribution=5, unit="u")
+protocol = al.Protocol(al.SparseJL(sketch_dim=64, seed="x"), al.Counts(5), epsilon=1, unit="u")
 for rows in (4_000_000, 12_000_000):
     with pq.ParquetWriter(sys.argv[1], pa.schema([("who", pa.string()), ("what", pa.string())])) as file:
         for start in range(0, rows, 250_000):
