@@ -242,8 +242,8 @@ def check_not_for_tables(protocol: Protocol) -> None:
     """Refuses rows and streams where people vote: only event tables say which items belong to one person."""
     if protocol.votes:
         raise ParameterError(
-            "person is missing: people vote, and arrays and streams do not say which items belong to one person; "
-            "release an event table, or make a protocol with al.Arrays",
+            "people vote in this protocol, and arrays and streams do not say which items belong to one person; "
+            "release an event table with person=, or make a protocol with al.Arrays",
             "person",
         )
 

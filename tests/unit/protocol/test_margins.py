@@ -374,6 +374,6 @@ def test_rows_and_streams_say_that_they_have_no_margins(tmp_path):
         lambda: al.release(made, [[1, 2]], ledger=ledger, population="visits"),
         lambda: al.stream(made, label="all", ledger=ledger, population="visits"),
     ):
-        with pytest.raises(al.ParameterError, match="person is missing: people vote"):
+        with pytest.raises(al.ParameterError, match="arrays and streams"):
             release()
     assert ledger.entries() == []

@@ -301,3 +301,28 @@ def test_the_data_holder_sees_what_counts_before_anything_is_charged(is_terminal
     (shown,) = charged_after
     assert ("of 3 rows, 1 counts" in shown) == is_terminal
     assert is_terminal or shown == ""
+
+
+VOTES = al.Protocol(al.SparseJL(sketch_dim=8, seed="x"), al.Votes(), epsilon=1, unit="one person")
+COUNTS = al.Protocol(al.SparseJL(input_dim=3, sketch_dim=8, seed="x"), epsilon=1, unit="one person")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "source", "known", "argument"),
+    [
+        (VOTES, [[1, 2, 3]], {}, "person"),
+        (VOTES, [[1, 2, 3]], {"item": "what", "label": "north"}, "person"),
+        (COUNTS, [[1, 2, 3]], {"label": "north"}, "person"),
+        (COUNTS, [[1, 2, 3]], {"item_groups": {"a": "b"}}, "person"),
+        (VOTES, {"who": ["a"], "what": ["b"]}, {"person": "who", "labels": ["north"]}, "labels"),
+        (VOTES, {"who": ["a"], "what": ["b"]}, {"person": "who", "items": ["b"]}, "items"),
+        (COUNTS, {"who": ["a"], "what": ["b"]}, {"person": "who", "item": "what", "label": "a"}, "person"),
+        ("protocol.json", [[1, 2, 3]], {}, "protocol"),
+    ],
+)
+def test_arguments_of_arrays_and_of_tables_are_not_mixed(protocol, source, known, argument, tmp_path):
+    ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
+    with pytest.raises(al.ParameterError) as refused:
+        al.release(protocol, source, ledger=ledger, population="visits", **known)
+    assert argument in refused.value.arguments
+    assert not ledger.spent()

@@ -172,7 +172,7 @@ def test_a_report_says_them_too():
     "text",
     [
         al.Protocol.__doc__,
-        al.Protocol.release.__doc__,
+        al.release.__doc__,
         SketchStream.__doc__,
         (ROOT / "SECURITY.md").read_text(encoding="utf-8"),
     ],

@@ -140,9 +140,9 @@ def test_as_tables(rows):
 
 def test_arrays_streams_and_sketches_in_clear_have_none():
     ones = np.ones((1, 1), dtype=int)
-    with pytest.raises(al.ParameterError, match="rows and streams"):
+    with pytest.raises(al.ParameterError, match="arrays and streams"):
         al.release(PROTOCOL, ones, items=["A"], ledger=al.NO_LEDGER)
-    with pytest.raises(al.ParameterError, match="rows and streams"):
+    with pytest.raises(al.ParameterError, match="arrays and streams"):
         al.stream(PROTOCOL, label="a", ledger=al.NO_LEDGER)
     assert al.sketch_in_clear(PROTOCOL, ones, items=["A"]).margins is None
 
