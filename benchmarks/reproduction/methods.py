@@ -1,7 +1,7 @@
 """The methods that are compared, each with its exact variance and with itself, run.
 
 All of them see the same two binary vectors, so that those which need bits can take part. Ours run as a user would run them:
-`Protocol.release` twice and `squared_norms`, over fresh public seeds.
+`al.release` twice and `squared_norms`, over fresh public seeds.
 """
 
 import hashlib
