@@ -96,7 +96,8 @@ def release(  # noqa: PLR0913  # each is a decision of its own
         >>> al.release(protocol, pa.table(visits), person="patient", item="code", label="north", ledger=al.NO_LEDGER).labels
         ('north',)
     """
-    _check_protocol(protocol)
+    if not isinstance(protocol, Protocol):
+        raise ParameterError(f"protocol must be al.Protocol, got {type(protocol).__name__}", "protocol")
     of_tables = {
         "item": item,
         "group": group,
@@ -119,22 +120,9 @@ def release(  # noqa: PLR0913  # each is a decision of its own
     from armslength.ingest.event_table import TableJob, public_groups_of  # noqa: PLC0415  # the same
 
     columns, groups = EventColumns(person, item, group, weight), public_groups_of(group, public_groups, label)
-    job = TableJob.of(
-        source,
-        protocol,
-        columns,
-        groups,
-        vocabulary,
-        item_groups=item_groups,
-        memory=memory,
-        threads=threads,
-    )
+    known: dict[str, Any] = {"item_groups": item_groups, "memory": memory, "threads": threads}
+    job = TableJob.of(source, protocol, columns, groups, vocabulary, **known)
     return release_events(job, account, show_progress=progress)
-
-
-def _check_protocol(protocol: Any) -> None:
-    if not isinstance(protocol, Protocol):
-        raise ParameterError(f"protocol must be al.Protocol, got {type(protocol).__name__}", "protocol")
 
 
 def _refuse(others: Mapping[str, Any], message: str, *names: str) -> None:

@@ -34,13 +34,7 @@ def stream(
 
     Guarantee: that of `SketchStream`.
 
-    Args:
-        protocol: What the parties agreed on, with `al.Arrays` or `al.Counts`: you promise that no person's updates move the sum further.
-        label: The public name of its row.
-        ledger: A `Ledger`, the path of one that exists, or `al.NO_LEDGER`.
-        population: Whose budget the ledger charges.
-        period: The time that the data are about, "2026-11" for example. The same labels may be released once per period.
-        repeat: Whether the same population, period and labels may be released again.
+    The label is the public name of its one row; the other arguments are those of `al.release`.
 
     Example:
         >>> import armslength as al
