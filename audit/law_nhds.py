@@ -142,7 +142,7 @@ def counted(protocol: al.Protocol, party: NDArray[np.int64] | None = None) -> Su
         protocol,
         EventColumns("stay", "code", "party"),
         public_groups_of("party", names, None),
-        margins=margins,
+        item_groups=margins,
     )
     return job.sums(KEY)
 

@@ -166,7 +166,7 @@ def _section(
         "Membership: the best test between two neighbors",
         "The attacker knows the matrix, the law and both neighbors, and computes the exact likelihood ratio of every release. "
         f"The audit covers {len(found)} of {len(all_cases())} cases: every transform with every law, with at least {smallest:,} "
-        "releases of each neighbor by `Protocol.release`. Neighbors differ by the radius where the matrix is most sensitive. "
+        "releases of each neighbor by `al.release`. Neighbors differ by the radius where the matrix is most sensitive. "
         "The attacker's trade-off curve is measured at 97 fixed thresholds from −1.5ε to 1.5ε, in both directions. Exact "
         f'(Clopper-Pearson) bounds hold for all thresholds of all cases together, except with probability {FALSE_ALARM:g}. "At '
         'least" is such a lower bound; "measured" is the estimate from the events at ±ε, both directions together.\n\n'

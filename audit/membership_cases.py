@@ -77,13 +77,14 @@ def _transforms_and_laws() -> Iterator[Case]:
     for name, transform in _transforms().items():
         yield _at_the_worst_column(f"{name}, Laplace", al.Protocol(transform, epsilon=1))
         yield _at_the_worst_column(
-            f"{name}, Gaussian", al.Protocol(transform, epsilon=1, delta=DELTA, noise="gaussian", radius=4)
+            f"{name}, Gaussian",
+            al.Protocol(transform, al.Arrays(radius=4), epsilon=1, delta=DELTA, noise="gaussian"),
         )
     items = ["A01", "B02", "C03"]
     opened = al.SparseJL(sketch_dim=6, sparsity=2, seed=SEED)
     base, other = np.array([5, 0, 2]), np.array([5, 1, 2])
     yield Case("SparseJL open vocabulary, s=2, Laplace", al.Protocol(opened, epsilon=1), base, other, items)
-    gaussian = al.Protocol(opened, epsilon=1, delta=DELTA, noise="gaussian", radius=4)
+    gaussian = al.Protocol(opened, al.Arrays(radius=4), epsilon=1, delta=DELTA, noise="gaussian")
     other = np.array([5, 4, 2])
     yield Case("SparseJL open vocabulary, s=2, Gaussian", gaussian, base, other, items)
 
@@ -93,7 +94,7 @@ def _noise_on_the_input() -> Iterator[Case]:
     for name, rows, tight in (("P can be inverted", 6, True), ("P cannot be inverted", 3, False)):
         transform = al.FastJL(input_dim=4, sketch_dim=rows, seed=SEED, density=1.0)
         protocol = al.Protocol(
-            transform, epsilon=1, delta=DELTA, noise="gaussian", radius=4, noise_site="input"
+            transform, al.Arrays(radius=4), epsilon=1, delta=DELTA, noise="gaussian", noise_site="input"
         )
         other = _base(transform) + np.array([0, 4, 0, 0])
         yield Case(f"FastJL, noise on the input, {name}", protocol, _base(transform), other, tight=tight)
@@ -104,23 +105,29 @@ def _settings() -> Iterator[Case]:
     one = al.Identity(input_dim=1)
     yield _at_the_worst_column("Identity, Laplace, ε=0.1", al.Protocol(one, epsilon="0.1"), rows=8 * ROWS)
     yield _at_the_worst_column("Identity, Laplace, ε=4", al.Protocol(one, epsilon=4))
-    yield _at_the_worst_column("Identity, Laplace, radius 3", al.Protocol(one, epsilon=1, radius=3))
-    small_delta = al.Protocol(one, epsilon=1, delta="0.001", noise="gaussian", radius=8)
+    yield _at_the_worst_column(
+        "Identity, Laplace, radius 3", al.Protocol(one, al.Arrays(radius=3), epsilon=1)
+    )
+    small_delta = al.Protocol(one, al.Arrays(radius=8), epsilon=1, delta="0.001", noise="gaussian")
     yield _at_the_worst_column("Identity, Gaussian, δ=0.001", small_delta, rows=4 * ROWS)
     # σ is below 1 here: rounding hides more than the theorem counts on
-    small_scale = al.Protocol(one, epsilon=4, delta=DELTA, noise="gaussian", radius=1)
+    small_scale = al.Protocol(one, al.Arrays(radius=1), epsilon=4, delta=DELTA, noise="gaussian")
     yield _at_the_worst_column("Identity, Gaussian, ε=4, σ<1", small_scale, tight=False)
     # composition of a pure part with a Gaussian one is not tight
     for noise, tight in (("laplace", True), ("gaussian", False)):
         transform = al.SparseJL(input_dim=16, sketch_dim=4, sparsity=1, seed=SEED)
-        protocol = al.Protocol(transform, epsilon=1, delta=DELTA, noise=noise, radius=4, total_share="0.5")
+        protocol = al.Protocol(
+            transform, al.Arrays(radius=4, total_share="0.5"), epsilon=1, delta=DELTA, noise=noise
+        )
         yield _at_the_worst_column(
             f"SparseJL block, s=1, {noise.title()}, with totals", protocol, tight=tight
         )
     for noise in ("laplace", "gaussian"):
         transform = al.SparseJL(input_dim=16, sketch_dim=4, sparsity=1, seed=SEED)
         # two steps of radius 4, as where one person's data replaces another's
-        protocol = al.Protocol(transform, epsilon=1, delta=DELTA, noise=noise, relation="replace", radius=8)
+        protocol = al.Protocol(
+            transform, al.Arrays(radius=8), epsilon=1, delta=DELTA, noise=noise, relation="replace"
+        )
         first, second = _opposite_columns(transform)
         base = _base(transform)
         base[[first, second]] = 4, 0
@@ -129,7 +136,9 @@ def _settings() -> Iterator[Case]:
         yield Case(f"SparseJL block, s=1, {noise.title()}, replace", protocol, base, other)
     # 1 is eight steps of the grid; two coordinates off it can be floored to nine
     off_grid = al.Protocol(
-        al.Identity(input_dim=2), epsilon=1, radius=1, resolution=0.125, on_grid=False, changed_entries=2
+        al.Identity(input_dim=2),
+        al.Arrays(radius=1, resolution=0.125, on_grid=False, changed_entries=2),
+        epsilon=1,
     )
     step = 0.125
     base_off, other_off = np.array([0.6, 0.6]) * step, np.array([1.1, 8.1]) * step

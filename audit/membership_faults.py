@@ -18,12 +18,12 @@ WEAK = 0.8  # of the scale: the fault that must be seen
 
 def release(case: Case, X: NDArray[np.generic]) -> al.Sketches:
     """The release that everybody makes."""
-    return case.protocol.release(X, items=case.items, ledger=al.NO_LEDGER, threads=1)
+    return al.release(case.protocol, X, items=case.items, ledger=al.NO_LEDGER, threads=1)
 
 
 def release_weakly(case: Case, X: NDArray[np.generic]) -> al.Sketches:
     """A release with a fault: the same, but all noise has 0.8 of its scale."""
-    return weakened(case.protocol).release(X, items=case.items, ledger=al.NO_LEDGER, threads=1)
+    return al.release(weakened(case.protocol), X, items=case.items, ledger=al.NO_LEDGER, threads=1)
 
 
 def weakened(protocol: al.Protocol, factor: float = WEAK) -> al.Protocol:
@@ -63,9 +63,9 @@ def release_with_minus_zero(case: Case, X: NDArray[np.generic]) -> al.Sketches:
 def release_for_a_smaller_radius(case: Case, X: NDArray[np.generic]) -> al.Sketches:
     """A release with a fault: its noise is for a radius that is smaller by one."""
     smaller = al.Protocol(
-        case.protocol.transform, epsilon=case.protocol.epsilon, radius=case.protocol.radius - 1
+        case.protocol.transform, al.Arrays(radius=case.protocol.radius - 1), epsilon=case.protocol.epsilon
     )
-    return smaller.release(X, ledger=al.NO_LEDGER, threads=1)
+    return al.release(smaller, X, ledger=al.NO_LEDGER, threads=1)
 
 
 # For each fault, the case in which it is tried.

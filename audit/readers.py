@@ -31,8 +31,8 @@ Row = tuple[str, str]
 CONTRIBUTION = 3
 PROTOCOL = al.Protocol(
     al.SparseJL(sketch_dim=256, seed="readers"),
+    al.Counts(CONTRIBUTION),
     epsilon=1,
-    contribution=CONTRIBUTION,
     unit="one person",
 )
 _PIECES = (

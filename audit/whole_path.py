@@ -18,7 +18,7 @@ from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.ledger.ledger import open_account
 from armslength.progress import progress
-from armslength.release.release import release
+from armslength.releasing.release import release_sums
 from armslength.threads import available_threads
 from audit.event_worlds import LIGHT_ITEMS, Attacker, Held, Story, World, write_events
 from audit.membership import promise_of
@@ -43,14 +43,17 @@ def all_stories() -> tuple[Story, ...]:
     transform = al.SparseJL(sketch_dim=4, sparsity=1, seed="whole path")
     here, opposite, elsewhere = _three_items(transform)
     protocol = partial(al.Protocol, transform, epsilon=2, unit="one patient")
-    amounts, vote = partial(protocol, contribution=4), partial(protocol, contribution="vote")
+    amounts, vote = partial(protocol, al.Counts(4)), partial(protocol, al.Votes())
     one_item = (Held(0, here, 1000), Held(1, here, 700), Held(2, here, 300))
     several = (Held(0, here, 800), Held(0, elsewhere, 200), Held(1, here, 600), Held(1, elsewhere, 400))
     before, after = ((Held(0, item, 1200), Held(1, item, 800)) for item in (here, opposite))
     one, other = ((Held(0, item, 2000),) for item in (here, opposite))
     like_the_others, beside = (Held(0, item, 1000) for item in (LIGHT_ITEMS[0], _beside(transform)))
     groups = {"prefix": [LIGHT_ITEMS[0][0]], "group": ["one"]}
-    margins = partial(vote, total_share="0.02", margins=groups, margin_share="0.5")
+
+    def margins(limit: int) -> al.Protocol:
+        return protocol(al.Votes("0.02", item_groups=al.ItemGroups(groups, "0.5", limit)))
+
     return (
         Story("amounts, add or remove, one item in three groups, 2,000 rows", amounts(), 3, (), one_item),
         Story("amounts, add or remove, two items in two groups, 2,000 rows", amounts(), 2, (), several),
@@ -59,19 +62,19 @@ def all_stories() -> tuple[Story, ...]:
             "votes, replace, one item by its opposite, 2,000 rows", vote(relation="replace"), 1, one, other
         ),
         Story(
-            "votes, add or remove, with people, Q and F", vote(total_share="0.5"), 1, (), (like_the_others,)
+            "votes, add or remove, with people, Q and F", protocol(al.Votes("0.5")), 1, (), (like_the_others,)
         ),
         Story("votes, add or remove, one group of three", vote(), 3, (), one_item, tight=False),
         Story(
             "votes, add or remove, with margins, two item groups",
-            margins(margin_contribution=2),
+            margins(limit=2),
             1,
             (),
             (like_the_others, beside),
         ),
         Story(
             "votes, add or remove, with margins, two item groups of which one counts in full",
-            margins(margin_contribution=1),
+            margins(limit=1),
             1,
             (),
             (like_the_others, beside),
@@ -207,9 +210,9 @@ def released_values(story: Story, events: Path, blocks: int, fault: str = HONEST
         sketches = _released(events, without_the_undercount(protocol), labels)
     elif fault == UNBOUNDED:
         groups, columns = public_groups_of("where", labels, None), EventColumns("who", "what", "where", None)
-        twice = al.Protocol(protocol.transform, epsilon=2, unit="one patient", contribution=8)
+        twice = al.Protocol(protocol.transform, al.Counts(8), epsilon=2, unit="one patient")
         sums = TableJob.of(events, twice, columns, groups, threads=1).sums(secrets.token_bytes(KEY_BYTES))
-        sketches = release(protocol, sums, labels, open_account(al.NO_LEDGER, ""))
+        sketches = release_sums(protocol, sums, labels, open_account(al.NO_LEDGER, ""))
     else:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "sketches.parquet"
@@ -223,7 +226,8 @@ def released_values(story: Story, events: Path, blocks: int, fault: str = HONEST
 
 
 def _released(events: Path, protocol: al.Protocol, labels: list[str]) -> al.Sketches:
-    return protocol.release_table(
+    return al.release(
+        protocol,
         events,
         person="who",
         item="what",
@@ -237,7 +241,7 @@ def _released(events: Path, protocol: al.Protocol, labels: list[str]) -> al.Sket
 def weak_file_is_refused(folder: Path) -> bool:
     """Whether a file that says that its noise is weaker than its ε asks for is refused."""
     protocol = weakened(al.Protocol(al.Identity(input_dim=2), epsilon=1))
-    protocol.release(np.zeros((1, 2), dtype=np.int64), ledger=al.NO_LEDGER).save(folder / "weak.parquet")
+    al.release(protocol, np.zeros((1, 2), dtype=np.int64), ledger=al.NO_LEDGER).save(folder / "weak.parquet")
     try:
         al.load(folder / "weak.parquet")
     except al.ArmslengthError:
@@ -275,7 +279,7 @@ def _section(found: dict[tuple[int, str], TradeOff], trials: int, *, refused: bo
         ]
     return Section(
         "Membership through the whole path",
-        f"An event table is written as Parquet, released by `protocol.release_table`, saved and loaded; neighbors differ by one person with two thousand rows in several "
+        f"An event table is written as Parquet, released by `al.release`, saved and loaded; neighbors differ by one person with two thousand rows in several "
         f"groups, of which the protocol lets four through, or one vote. A table has {BLOCKS} blocks of groups, each with such a person of its own, so a release is {BLOCKS} independent "
         f"trials: {trials:,} of each neighbor. The attacker knows everybody's events; which of the person's rows were taken he cannot know, and his likelihood is the exact "
         f"mixture over all orders of them, and over the groups in which the person may vote. Thresholds and confidence are as above, {FALSE_ALARM:g} for all stories together. ε = 2 was chosen so that the bound is nearly reached "

@@ -146,7 +146,7 @@ def _only(setting: str, work: Work) -> Callable[[], dict[str, Work]]:
 
 
 def _release(protocol: al.Protocol, X: Any) -> Work:
-    return partial(protocol.release, X, ledger=al.NO_LEDGER)
+    return partial(al.release, protocol, X, ledger=al.NO_LEDGER)
 
 
 def _transforms(projection: Any, inputs: dict[str, Any]) -> Callable[[], dict[str, Work]]:
@@ -175,10 +175,10 @@ def dense_release(sizes: Sizes) -> Iterator[Case]:
         "float32, columns contiguous": np.asfortranarray(X),
         "float64, columns contiguous": np.asfortranarray(X, dtype=np.float64),
     }
-    setting: dict[str, Any] = {"resolution": "auto", "changed_entries": d}
+    data = al.Arrays(resolution="auto", changed_entries=d)
     for sparsity, target in ((1, 6.0), (8, 3.5)):
         protocol = al.Protocol(
-            al.SparseJL(input_dim=d, sketch_dim=k, sparsity=sparsity, seed="bench"), epsilon=1, **setting
+            al.SparseJL(input_dim=d, sketch_dim=k, sparsity=sparsity, seed="bench"), data, epsilon=1
         )
         projection = SparseRandomProjection(k, density=sparsity / k, random_state=0)
         yield Case(
@@ -191,7 +191,7 @@ def dense_release(sizes: Sizes) -> Iterator[Case]:
             (X,),
         )
     hadamard = al.Protocol(
-        al.HadamardJL(input_dim=d, sketch_dim=k, seed="bench"), epsilon=1, delta=1e-6, **setting
+        al.HadamardJL(input_dim=d, sketch_dim=k, seed="bench"), data, epsilon=1, delta=1e-6
     )
     yield Case(
         f"release with HadamardJL, dense float32 {n} x {d} -> {k}",
@@ -266,7 +266,7 @@ def open_vocabulary(sizes: Sizes) -> Case:
     hasher = FeatureHasher(1024, input_type="string", dtype=np.float32)
 
     def ours() -> al.Sketches:
-        stream = protocol.stream(label="events", ledger=al.NO_LEDGER)
+        stream = al.stream(protocol, label="events", ledger=al.NO_LEDGER)
         stream.update(column)
         return stream.release()
 
@@ -288,7 +288,7 @@ def stream_updates(sizes: Sizes) -> Case:
     protocol = al.Protocol(al.SparseJL(input_dim=d, sketch_dim=k, sparsity=sparsity, seed="bench"), epsilon=1)
     events: Any = protocol.transform.columns(numbers)
     rows, signs = events.indices.astype(np.int64), events.data.astype(np.int64)
-    stream = protocol.stream(label="events", ledger=al.NO_LEDGER)
+    stream = al.stream(protocol, label="events", ledger=al.NO_LEDGER)
     state = np.zeros(k, dtype=np.int64)
     return Case(
         f"stream updates, {sizes.events:,} events of {d:,} columns, s={sparsity}",
@@ -304,7 +304,7 @@ def all_pairs(sizes: Sizes) -> Case:
     """Every distance within one set: value, variance and both ends of the interval."""
     n, k = sizes.pairs
     protocol = al.Protocol(al.SparseJL(input_dim=10 * k, sketch_dim=k, sparsity=1, seed="bench"), epsilon=1)
-    sketches = protocol.release(sizes.generator.poisson(5.0, (n, 10 * k)), ledger=al.NO_LEDGER)
+    sketches = al.release(protocol, sizes.generator.poisson(5.0, (n, 10 * k)), ledger=al.NO_LEDGER)
     values = sketches.values.astype(np.float64)
 
     def ours() -> object:

@@ -1,4 +1,4 @@
-"""`make bench-tables`: time and memory of `protocol.release_table`, beside DuckDB counting the same file without any bound.
+"""`make bench-tables`: time and memory of `al.release`, beside DuckDB counting the same file without any bound.
 
 Every program runs in processes of its own, in turns, on the same generated files and with the same limit of memory.
 """
@@ -31,10 +31,10 @@ _OURS = """
     import armslength as al
 
     def run(path, contribution, sample):
-        votes = dict(contribution="vote", total_share="0.15", spread_sample=sample)
-        kind = votes if contribution == "vote" else dict(contribution=int(contribution))
-        protocol = al.Protocol(al.SparseJL(sketch_dim=512, seed="bench"), epsilon=1, unit="one patient", **kind)
-        protocol.release_table(path, person="patient", item="code", group="hospital",
+        votes = al.Votes(total_share="0.15", spread_sample=sample)
+        data = votes if contribution == "vote" else al.Counts(int(contribution))
+        protocol = al.Protocol(al.SparseJL(sketch_dim=512, seed="bench"), data, epsilon=1, unit="one patient")
+        al.release(protocol, path, person="patient", item="code", group="hospital",
                                public_groups=[f"hospital {number}" for number in range(24)], ledger=al.NO_LEDGER, memory=memory)
 """
 _PEER = """

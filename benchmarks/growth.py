@@ -24,7 +24,7 @@ def _seconds(n: int = N, d: int = D, k: int = K, s: int = S, nonzeros: int = NON
     entries = np.ones(n * nonzeros, dtype=np.int32), columns.ravel(), np.arange(0, n * nonzeros + 1, nonzeros)
     X = sparse.csr_array(entries, shape=(n, d))
     protocol = al.Protocol(al.SparseJL(input_dim=d, sketch_dim=k, sparsity=s, seed="growth"), epsilon=1)
-    return best_seconds(partial(protocol.release, X, ledger=al.NO_LEDGER), _REPEATS)
+    return best_seconds(partial(al.release, protocol, X, ledger=al.NO_LEDGER), _REPEATS)
 
 
 def _axes(steps: int) -> Iterator[tuple[str, list[int], Callable[[int], float]]]:

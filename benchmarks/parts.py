@@ -33,7 +33,7 @@ def parts(sizes: Sizes) -> list[dict[str, Any]]:
     """Seconds of the product (flooring included), of the noise, of new memory, and of reading the input."""
     found = []
     for case in _releases(sizes):
-        work: Any = case.ours  # protocol.release of its X
+        work: Any = case.ours  # al.release of its X
         protocol, X = work.func.__self__, work.args[0]
         values = np.zeros((X.shape[0], protocol.transform.sketch_dim), dtype=np.int64)
         found.append(

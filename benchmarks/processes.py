@@ -14,8 +14,8 @@ _SMALL_RELEASE = """
     start = time.perf_counter()
     import numpy as np
     import armslength as al
-    protocol = al.Protocol(al.SparseJL(input_dim=1000, sketch_dim=256, sparsity=4, seed="bench"), epsilon=1, resolution="auto", changed_entries=1000)
-    protocol.release(np.ones((20, 1000), dtype=np.float32), ledger=al.NO_LEDGER)
+    protocol = al.Protocol(al.SparseJL(input_dim=1000, sketch_dim=256, sparsity=4, seed="bench"), al.Arrays(resolution="auto", changed_entries=1000), epsilon=1)
+    al.release(protocol, np.ones((20, 1000), dtype=np.float32), ledger=al.NO_LEDGER)
     print(time.perf_counter() - start)
 """
 
@@ -27,8 +27,8 @@ _LARGE_RELEASE = """
 
     kind, path = sys.argv[1:3]
     rows, width, k = map(int, sys.argv[3:])
-    protocol = al.Protocol(al.SparseJL(input_dim=width, sketch_dim=k, sparsity=4, seed="bench"), epsilon=1, resolution="auto", changed_entries=width)
-    protocol.release(np.ones((20, width), dtype=np.float32), ledger=al.NO_LEDGER)  # compiled, and tables made
+    protocol = al.Protocol(al.SparseJL(input_dim=width, sketch_dim=k, sparsity=4, seed="bench"), al.Arrays(resolution="auto", changed_entries=width), epsilon=1)
+    al.release(protocol, np.ones((20, width), dtype=np.float32), ledger=al.NO_LEDGER)  # compiled, and tables made
 
     def batches():
         generator = np.random.default_rng(0)
@@ -56,7 +56,7 @@ _LARGE_RELEASE = """
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    sketches = protocol.release(X, ledger=al.NO_LEDGER)
+    sketches = al.release(protocol, X, ledger=al.NO_LEDGER)
     done = True
     watcher.join()
     output = sketches.values.nbytes

@@ -31,8 +31,8 @@ _START = """
 """
 _PROTOCOL = """
     import armslength as al
-    protocol = al.Protocol(al.SparseJL(sketch_dim=512, seed="bench"), epsilon=1, contribution="vote", total_share="0.15",
-                           spread_sample="0.1", unit="one patient")
+    protocol = al.Protocol(al.SparseJL(sketch_dim=512, seed="bench"), al.Votes(total_share="0.15", spread_sample="0.1"),
+                           epsilon=1, unit="one patient")
     asked = dict(person="patient", item="code", group="hospital", ledger=al.NO_LEDGER,
                  public_groups=[f"hospital {number}" for number in range(24)])
 """
@@ -60,7 +60,7 @@ _SPARK_COUNTS = """
 """
 _ONE_MACHINE = """
     def work(source):
-        protocol.release_table(source, threads=count, **asked)
+        al.release(protocol, source, threads=count, **asked)
 """
 _PYARROW = """
     import pyarrow as pa

@@ -98,12 +98,12 @@ class Way:
         Margins have no part in distances, so these are protocols without any and with what is left of ε.
         """
         left = 1 - MARGIN_SHARE if with_margins else Fraction(1)
+        share = total_share / left
         protocol = al.Protocol(
             al.SparseJL(sketch_dim=size, seed="laws"),
+            al.Counts(contribution, share) if contribution else al.Votes(share),
             epsilon=Fraction(epsilon) * left,
-            contribution=contribution or "vote",
             unit="one person",
-            total_share=total_share / left,
         )
         return cls(protocol, contribution)
 

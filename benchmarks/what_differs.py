@@ -37,10 +37,7 @@ DATA = Path(os.environ.get("ARMSLENGTH_DATA") or ROOT.parent / "shared" / "data"
 TOP, CANDIDATES, ERROR = 10, 100, 0.05
 EPSILONS, NO_NOISE = ("0.5", "1", "3"), "10000"
 REPETITIONS = 5
-SHARES = {
-    "margin_share": "0.3",
-    "total_share": "0.1",
-}  # of ε; the histogram has the second, too, and no margins
+MARGIN_SHARE, TOTAL_SHARE = "0.3", "0.1"  # of ε; the histogram has the second, too, and no margins
 _TO_TOTALS = 0.02  # of the error, as item differences have it
 SKETCHES = {
     "sketch, s = 1": (1, 2048),
@@ -240,12 +237,13 @@ def _demo() -> Case:
 CASES = (_babynames, _retail, _eicu, _demo)
 
 
-def _protocol(transform: Any, epsilon: str, **fields: Any) -> al.Protocol:
-    return al.Protocol(transform, epsilon=epsilon, contribution="vote", unit="one person", **fields)
+def _protocol(transform: Any, epsilon: str, votes: al.Votes, **fields: Any) -> al.Protocol:
+    return al.Protocol(transform, votes, epsilon=epsilon, unit="one person", **fields)
 
 
 def _release(case: Case, protocol: al.Protocol) -> al.Sketches:
-    return protocol.release_table(
+    return al.release(
+        protocol,
         case.compared,
         person="person",
         item="item",
@@ -333,7 +331,9 @@ def _items(
     numbers = {item: number for number, item in enumerate(case.vocabulary)}
     value, lower, upper = np.full((3, len(truth)), [[np.nan], [-np.inf], [np.inf]])
     try:
-        found = al.explain(rows, *pair, items=listed, about="people", level=1 - ERROR, vocabulary=vocabulary)
+        found = al.explain(
+            rows, *pair, items=listed, about="people", level=1 - ERROR, vocabulary=vocabulary
+        )
     except al.NotResolvableError:
         if vocabulary is None:
             return 0.0, 0.0, 0.0
@@ -351,15 +351,15 @@ def _items(
     return _score(truth, value, lower, upper)
 
 
-def _fields(case: Case) -> dict[str, Any]:
-    """Margins and totals."""
+def _votes(case: Case) -> al.Votes:
+    """Votes with margins and totals."""
     prefixes = pa.table({"prefix": case.prefixes, "group": case.prefixes})
-    return {"margins": prefixes, "margin_contribution": case.margin_contribution, **SHARES}
+    return al.Votes(TOTAL_SHARE, item_groups=al.ItemGroups(prefixes, MARGIN_SHARE, case.margin_contribution))
 
 
-def _histogram(case: Case, epsilon: str, **fields: Any) -> al.Sketches:
+def _histogram(case: Case, epsilon: str, votes: al.Votes) -> al.Sketches:
     identity = al.Identity(input_dim=len(case.vocabulary))
-    return _release(case, _protocol(identity, epsilon, vocabulary=case.vocabulary, **fields))
+    return _release(case, _protocol(identity, epsilon, votes, vocabulary=case.vocabulary))
 
 
 def _measure(case: Case, epsilon: str, number: int) -> Scores:
@@ -367,9 +367,9 @@ def _measure(case: Case, epsilon: str, number: int) -> Scores:
     released = {}
     for name, (sparsity, size) in SKETCHES.items():
         transform = al.SparseJL(sketch_dim=size, sparsity=sparsity, seed=f"what differs {number}")
-        released[name] = _release(case, _protocol(transform, epsilon, **_fields(case)))
+        released[name] = _release(case, _protocol(transform, epsilon, _votes(case)))
     first, last = released.values()
-    histogram = _histogram(case, epsilon, total_share=SHARES["total_share"])
+    histogram = _histogram(case, epsilon, al.Votes(TOTAL_SHARE))
     scores = defaultdict(list)
     for pair in combinations(case.parties, 2):
         scores[GROUPS, MARGINS].append(_margins(case, first, pair))
@@ -384,7 +384,7 @@ def _measure(case: Case, epsilon: str, number: int) -> Scores:
 
 def _without_noise(case: Case) -> dict[str, dict[str, float]]:
     """The plain top ten without noise, where people above G item groups weigh less, and by a guess that looks at no data."""
-    rows = _histogram(case, NO_NOISE, **_fields(case))
+    rows = _histogram(case, NO_NOISE, _votes(case))
     found = defaultdict(list)
     for pair in combinations(case.parties, 2):
         (a, b), few = [rows[party] for party in pair], case.candidates(pair)

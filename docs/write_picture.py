@@ -90,18 +90,18 @@ def released() -> al.Sketches:
         )
     protocol = al.Protocol(
         al.SparseJL(input_dim=None, sketch_dim=144, seed="overview"),
+        al.Votes(total_share="0.1"),
         epsilon=1,
-        contribution="vote",
         unit="one patient",
-        total_share="0.1",
     )
-    return protocol.release_table(
+    return al.release(
+        protocol,
         pa.concat_tables(tables),
         person="patient",
         item="code",
         group="hospital",
         public_groups=list(PATIENTS),
-        ledger=al.NO_LEDGER,  # generated data
+        ledger=al.NO_LEDGER,
     )
 
 

@@ -46,7 +46,7 @@ def generated_audiences(generator: np.random.Generator) -> list[Audience]:
 def released(tables: list[pa.Table], protocol: al.Protocol, item: str) -> al.Sketches:
     """One row per publisher. In practice each publisher runs this itself, with its own ledger."""
     rows = [
-        protocol.release_table(table, person="user", item=item, label=name, ledger=al.NO_LEDGER)
+        al.release(protocol, table, person="user", item=item, label=name, ledger=al.NO_LEDGER)
         for name, table in zip(PUBLISHERS, tables, strict=True)
     ]
     return al.concat(rows)
@@ -101,8 +101,8 @@ def users_compared(audiences: list[Audience]) -> None:
     """The second question. The item is the user, whose only row counts 1: an amount, and the contribution is 1."""
     protocol = al.Protocol(
         al.SparseJL(input_dim=None, sketch_dim=4096, seed="users-2026"),
+        al.Counts(1),
         epsilon=1,
-        contribution=1,
         unit="one user",
         items="int64",
     )

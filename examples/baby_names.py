@@ -67,7 +67,7 @@ def estimated_drift(births: Births, protocol: al.Protocol) -> al.Estimate:
     """Distances between all years. Each year is one release, and each birth is in one release."""
     names, years, counts = births
     releases = [
-        protocol.release(row[None, :], items=names, labels=[str(year)], ledger=al.NO_LEDGER)
+        al.release(protocol, row[None, :], items=names, labels=[str(year)], ledger=al.NO_LEDGER)
         for year, row in zip(years, counts, strict=True)
     ]
     return al.distances(al.concat(releases))

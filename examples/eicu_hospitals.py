@@ -140,7 +140,8 @@ def main() -> None:
 
     plan = planned_regions()
     print(f"\nRegions, ε = {EPSILON}: will it work?\n\n{plan.summary}")
-    sketches = plan.protocol.release_table(
+    sketches = al.release(
+        plan.protocol,
         stays.events,
         person="patient",
         item="item",

@@ -3,6 +3,7 @@
 from typing import Any
 
 import armslength as al
+from flat_protocol import flat_protocol
 
 _NOISE_ON_INPUT = {"delta": 1e-6, "noise": "gaussian", "noise_site": "input"}
 
@@ -43,6 +44,6 @@ def document_of(name: str, *, times: int) -> dict[str, Any]:
         **sizes | {"input_dim": 64, "sketch_dim": 16} | ({"sparsity": 1} if "sparsity" in sizes else {}),
         seed="x",
     )
-    document: dict[str, Any] = al.Protocol(small, epsilon=1, **fields).document()
+    document: dict[str, Any] = flat_protocol(small, epsilon=1, **fields).document()
     document["transform"]["parameters"] |= sizes | {growing: times * sizes[growing]}
     return document

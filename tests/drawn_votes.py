@@ -17,7 +17,8 @@ from armslength.estimates.shapes import Shapes
 from armslength.estimates.totals import DOUBTFUL
 from armslength.ingest.sums import Sums
 from armslength.protocol.neighbors import VOTE
-from armslength.release.release import finished, noised
+from armslength.releasing.release import finished, noised
+from flat_protocol import flat_protocol
 from populations import Population
 
 Floats = NDArray[np.float64]
@@ -35,7 +36,7 @@ def vote_protocol(
     known: dict[str, Any] = {"contribution": "vote", "total_share": "0.1", "unit": "one person"}
     if margin_share:
         known |= {"margins": _MARGINS, "margin_share": margin_share, "margin_contribution": 11}
-    return al.Protocol(transform, epsilon=epsilon, **(known | fields))
+    return flat_protocol(transform, epsilon=epsilon, **known | fields)
 
 
 def _kinds(fields: dict[str, Any]) -> dict[str, Any]:

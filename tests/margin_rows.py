@@ -10,8 +10,9 @@ import pyarrow as pa
 import armslength as al
 from armslength.ingest.sums import Sums
 from armslength.protocol.neighbors import VOTE
-from armslength.release.release import noised
+from armslength.releasing.release import noised
 from armslength.sketches.noises import Noises
+from flat_protocol import flat_protocol
 
 TRANSFORM = al.SparseJL(sketch_dim=16, sparsity=1, seed="margins")
 PREFIXES = {"prefix": ["A", "S", "T"], "group": ["Infections", "Injuries", "Injuries"]}
@@ -27,7 +28,7 @@ def protocol(epsilon: Any = 1, margins: Any = CHAPTERS, **known: Any) -> al.Prot
         "total_share": "0.1",
     }
     transform = al.SparseJL(sketch_dim=256, seed="margins")
-    return al.Protocol(transform, epsilon=epsilon, margins=margins, **(chosen | known))
+    return flat_protocol(transform, epsilon=epsilon, margins=margins, **chosen | known)
 
 
 def noise(law: Any, shape: Any, rng: np.random.Generator) -> Any:
@@ -111,7 +112,7 @@ def margin_protocol(**fields: Any) -> al.Protocol:
         "margin_share": "0.2",
         "margin_contribution": 2,
     }
-    return al.Protocol(TRANSFORM, **{**known, **margins, **fields})
+    return flat_protocol(TRANSFORM, **{**known, **margins, **fields})
 
 
 def item_groups(columns: dict[str, list[str]]) -> pa.Table:

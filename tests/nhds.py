@@ -15,7 +15,7 @@ from scipy import sparse
 import armslength as al
 from armslength.ingest.sums import Sums, add_squares, norm_of, vote_sums
 from armslength.protocol.neighbors import VOTE
-from armslength.release.release import finished, noised
+from armslength.releasing.release import finished, noised
 
 DATA = Path(os.environ.get("ARMSLENGTH_DATA") or Path(__file__).parents[2] / "shared" / "data")
 Party = tuple[str, str]  # region and ownership

@@ -11,6 +11,7 @@ from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.protocol.neighbors import VOTE
 from armslength.sketches.noises import Noises
 from armslength.sketches.sketches import Sketches
+from flat_protocol import flat_protocol
 
 CODES = 2000
 CHAPTERS = {"I10": "Circulatory", "S72": "Injuries", "A09": "Infections", "O80": "Births"}
@@ -33,7 +34,7 @@ def protocol_of(epsilon=1, sketch_dim=256, **fields):
     transform = al.SparseJL(
         input_dim=CODES, sketch_dim=sketch_dim, seed="trial-2026", construction="balanced"
     )
-    return al.Protocol(transform, epsilon=epsilon, unit="one patient", **fields)
+    return flat_protocol(transform, epsilon=epsilon, unit="one patient", **fields)
 
 
 def drawn(law, array, generator):
@@ -68,7 +69,7 @@ def votes(epsilon=4, margins=ITEM_GROUPS, sketch_dim=256, **fields):
         table = pa.table({"prefix": list(margins), "group": list(margins.values())})
         known |= {"margins": table, "margin_share": "0.3", "margin_contribution": 2}
     transform = al.SparseJL(sketch_dim=sketch_dim, seed="votes")
-    return al.Protocol(transform, epsilon=epsilon, **(known | fields))
+    return flat_protocol(transform, epsilon=epsilon, **known | fields)
 
 
 def released(protocol, parties, labels=None, seed=9, first=0):
@@ -88,7 +89,7 @@ def released_table(protocol, events, names, seed=9, first=0, margins=None):
     """Votes of a table with the columns person, item and group, with seeded noise and a fixed key."""
     groups = public_groups_of("group", names, None)
     columns = EventColumns("person", "item", "group", None)
-    job = TableJob.of(events, protocol, columns, groups, None, margins=margins)
+    job = TableJob.of(events, protocol, columns, groups, None, item_groups=margins)
     sums = job.sums(bytes(32))
     generator = np.random.default_rng(seed)
     values = drawn(protocol.law, sums.values, generator)
@@ -144,4 +145,4 @@ def chapters(epsilon=1, margins=CHAPTERS, **fields):
     """A protocol with the item groups Births, Circulatory, Infections, Injuries and (other)."""
     known = {"margin_contribution": 2, "margin_share": "0.4", "total_share": "0.1"} | fields
     transform = al.SparseJL(sketch_dim=256, seed="chapters")
-    return al.Protocol(transform, epsilon=epsilon, contribution="vote", margins=margins, **known)
+    return flat_protocol(transform, epsilon=epsilon, contribution="vote", margins=margins, **known)

@@ -20,7 +20,7 @@ _FILES = (
     "/armslength/ledger/ledger.py",
     "/armslength/ledger/ledger_file.py",
     "/armslength/noise/draw.py",
-    "/armslength/release/release.py",
+    "/armslength/releasing/release.py",
     "/armslength/sketches/sketch_file.py",
 )
 

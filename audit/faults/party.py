@@ -85,10 +85,9 @@ class Party:
         pq.write_table(pa.table(visits), folder / "visits.parquet")
         protocol = al.Protocol(
             al.SparseJL(sketch_dim=64, seed="faults"),
+            al.Votes(total_share="0.1"),
             epsilon=1,
-            contribution="vote",
             unit="one patient",
-            total_share="0.1",
         )
         protocol.save(folder / "protocol.json")
         if released_before:

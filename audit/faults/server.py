@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 import armslength as al
-import armslength.release.release  # here, and not in each child
+import armslength.releasing.release  # here, and not in each child
 from armslength.cli.main import main
 from armslength.ingest.contributions import KEY_BYTES
 from armslength.ingest.event_columns import EventColumns
@@ -37,18 +37,12 @@ COUNT = "points.txt"
 def _warm() -> None:
     """Every kernel that a release calls is compiled or read."""
     protocol = al.Protocol(
-        al.SparseJL(sketch_dim=32, seed="warm"),
-        epsilon=1,
-        contribution=1,
-        unit="one person",
-        total_share="0.1",
+        al.SparseJL(sketch_dim=32, seed="warm"), al.Counts(1, total_share="0.1"), epsilon=1, unit="one person"
     )
     with tempfile.TemporaryDirectory() as folder:
-        rows = protocol.release([[1, 2]], items=["a", "b"], ledger=al.NO_LEDGER, threads=1)
+        rows = al.release(protocol, [[1, 2]], items=["a", "b"], ledger=al.NO_LEDGER, threads=1)
         rows.save(Path(folder) / "warm.parquet")
-    votes = al.Protocol(
-        protocol.transform, epsilon=1, contribution="vote", unit="one person", total_share="0.1"
-    )
+    votes = al.Protocol(protocol.transform, al.Votes(total_share="0.1"), epsilon=1, unit="one person")
     columns, groups = EventColumns("person", "item", "group"), PublicGroups(("north", "south"), "group")
     for memory in ("1GB", "1KB"):  # the second one goes through a temporary file
         _WarmJob.of(None, votes, columns, groups, memory=memory, threads=1).sums(bytes(KEY_BYTES))

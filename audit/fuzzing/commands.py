@@ -47,10 +47,10 @@ def _read(data: bytes) -> str:
     name = _name_of(names.get("file"))
     labels = labels if isinstance(labels, list) else [labels]
     protocol = al.Protocol(
-        al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"), epsilon=1, unit=unit, contribution=2
+        al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"), al.Counts(2), epsilon=1, unit=unit
     )
     rows = np.zeros((len(labels), 6), dtype=int)
-    sketches = protocol.release(rows, ledger=al.NO_LEDGER, labels=labels)
+    sketches = al.release(protocol, rows, ledger=al.NO_LEDGER, labels=labels)
     place = folder() / "command"
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
@@ -139,7 +139,7 @@ def _make(place: Path, parts: list[str], kind: Any) -> None:
 def _small() -> bytes:
     protocol = al.Protocol(al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"), epsilon=1)
     path = folder() / "small.parquet"
-    protocol.release(np.zeros((1, 6), dtype=int), ledger=al.NO_LEDGER, labels=["a"]).save(path)
+    al.release(protocol, np.zeros((1, 6), dtype=int), ledger=al.NO_LEDGER, labels=["a"]).save(path)
     return path.read_bytes()
 
 

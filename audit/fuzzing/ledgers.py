@@ -27,9 +27,9 @@ _TABLES = {"entries": COLUMNS, "budgets": BUDGET_COLUMNS, "labels": ("entry", "r
 def _protocol() -> al.Protocol:
     return al.Protocol(
         al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"),
+        al.Counts(2),
         epsilon=1,
         unit="one patient",
-        contribution=2,
     )
 
 
@@ -43,14 +43,14 @@ def _file() -> Path:
     ledger.set_budget("visits", 50, "0.001", unit="one patient", per="month")
     gaussian = al.Protocol(
         al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"),
+        al.Arrays(radius=2),
         epsilon=1,
         delta="1e-6",
         noise="gaussian",
         unit="one patient",
-        radius=2,
     )
     for number, protocol in enumerate((_protocol(), gaussian)):
-        protocol.release(nothing, ledger=ledger, labels=[f"row {number}"], population="visits")
+        al.release(protocol, nothing, ledger=ledger, labels=[f"row {number}"], population="visits")
     return path
 
 
@@ -70,7 +70,9 @@ def _asked(path: Path) -> str:
     ledger.budgets(past=True)
     ledger.spent(past=True)
     try:
-        _protocol().release(np.zeros((1, 6), dtype=int), ledger=ledger, labels=["new"], population="visits")
+        al.release(
+            _protocol(), np.zeros((1, 6), dtype=int), ledger=ledger, labels=["new"], population="visits"
+        )
     except al.BudgetError:
         return "accepted, full"
     after = al.Ledger(path, read_only=True).entries()

@@ -24,20 +24,19 @@ def _seeds() -> list[bytes]:
     first = transforms[0]
     protocols += [
         al.Protocol(
-            first, epsilon="0.1", contribution=3, relation="replace", unit="one patient", total_share="0.25"
+            first, al.Counts(3, total_share="0.25"), epsilon="0.1", relation="replace", unit="one patient"
         ),
-        al.Protocol(first, epsilon=1, contribution="vote", total_share="0.1", spread_sample="0.5"),
+        al.Protocol(first, al.Votes(total_share="0.1", spread_sample="0.5"), epsilon=1),
         al.Protocol(
             transforms[1],
+            al.Votes(
+                total_share="0.1",
+                item_groups=al.ItemGroups({"prefix": ["a", "b"], "group": ["A", "B"]}, share="0.3", limit=1),
+            ),
             epsilon=1,
-            contribution="vote",
-            total_share="0.1",
-            margins={"prefix": ["a", "b"], "group": ["A", "B"]},
-            margin_share="0.3",
-            margin_contribution=1,
         ),
-        al.Protocol(first, epsilon=1, delta=1e-6, noise="gaussian", radius=2, value_range=(0, 5)),
-        al.Protocol(first, epsilon="1/3", resolution=0.25, on_grid=False, changed_entries=3),
+        al.Protocol(first, al.Arrays(radius=2, value_range=(0, 5)), epsilon=1, delta=1e-6, noise="gaussian"),
+        al.Protocol(first, al.Arrays(resolution=0.25, on_grid=False, changed_entries=3), epsilon="1/3"),
         al.Protocol(transforms[4], epsilon=1, delta=1e-6, noise="gaussian", noise_site="input"),
         al.Protocol(
             al.SparseJL(input_dim=2, sketch_dim=8, sparsity=2, seed="x"), epsilon=1, vocabulary=["a", "b"]

@@ -37,11 +37,11 @@ def _sketches() -> tuple[Any, ...]:
         al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"),
         np.arange(18).reshape(3, 6),
     )
-    plain = al.Protocol(transform, epsilon=1, unit="one patient", contribution=2)
-    totals = al.Protocol(transform, epsilon=1, total_share="0.25")
+    plain = al.Protocol(transform, al.Counts(2), epsilon=1, unit="one patient")
+    totals = al.Protocol(transform, al.Arrays(total_share="0.25"), epsilon=1)
     noisy = al.Protocol(transform, epsilon="0.001")
     one, two, three = (
-        each.release(data, ledger=al.NO_LEDGER, labels=["a", "b", "c"]) for each in (plain, totals, noisy)
+        al.release(each, data, ledger=al.NO_LEDGER, labels=["a", "b", "c"]) for each in (plain, totals, noisy)
     )
     return one, two, three, al.concat([one, two]), one - 0.5 * two, two[0:0]
 

@@ -47,10 +47,7 @@ _MEMORY = "64MB"
 @cache
 def _protocol() -> al.Protocol:
     return al.Protocol(
-        al.SparseJL(sketch_dim=8, sparsity=2, seed="x"),
-        epsilon=1,
-        unit="one patient",
-        contribution=2,
+        al.SparseJL(sketch_dim=8, sparsity=2, seed="x"), al.Counts(2), epsilon=1, unit="one patient"
     )
 
 
@@ -59,13 +56,12 @@ def _votes() -> al.Protocol:
     """The same of people who vote, with all that votes release."""
     return al.Protocol(
         al.SparseJL(sketch_dim=8, sparsity=2, seed="x"),
+        al.Votes(
+            total_share="0.1",
+            item_groups=al.ItemGroups({"prefix": ["a", "b"], "group": ["A", "B"]}, share="0.3", limit=1),
+        ),
         epsilon=1,
         unit="one patient",
-        contribution="vote",
-        total_share="0.1",
-        margins={"prefix": ["a", "b"], "group": ["A", "B"]},
-        margin_share="0.3",
-        margin_contribution=1,
     )
 
 
@@ -140,7 +136,8 @@ def _source(name: str, data: bytes) -> Any:
 def _released(name: str, data: bytes) -> str:
     """A release of amounts, or of votes where the last byte is even."""
     is_vote = bool(data) and data[-1] % 2 == 0
-    sketches = (_votes() if is_vote else _protocol()).release_table(
+    sketches = al.release(
+        _votes() if is_vote else _protocol(),
         _source(name, data),
         person="person",
         item="item",

@@ -66,7 +66,7 @@ def _planned_estimates(plan: al.Plan, x: Any, y: Any) -> list[float]:
     found = []
     for trial, (a, b) in enumerate(zip(x, y, strict=True)):
         protocol = plan.recommended.protocol(plan.situation, f"bound {trial}")
-        u, v = (protocol.release(vector[None, :], ledger=al.NO_LEDGER) for vector in (a, b))
+        u, v = (al.release(protocol, vector[None, :], ledger=al.NO_LEDGER) for vector in (a, b))
         found.append(float(al.squared_norms(u - v).value[0]))
     return found
 

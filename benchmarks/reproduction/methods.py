@@ -1,7 +1,7 @@
 """The methods that are compared, each with its exact variance and with itself, run.
 
 All of them see the same two binary vectors, so that those which need bits can take part. Ours run as a user would run them:
-`Protocol.release` twice and `squared_norms`, over fresh public seeds.
+`al.release` twice and `squared_norms`, over fresh public seeds.
 """
 
 import hashlib
@@ -121,7 +121,7 @@ def _ours(
         estimates = np.empty((seeds, RELEASES))
         for seed in range(seeds):
             protocol = _protocol(setting, build(setting, f"{hash_of(label)} {seed}"), noise, site)
-            a, b = (protocol.release(each, ledger=al.NO_LEDGER) for each in rows)
+            a, b = (al.release(protocol, each, ledger=al.NO_LEDGER) for each in rows)
             estimates[seed] = al.squared_norms(a - b).value
         return estimates
 

@@ -30,13 +30,15 @@ def protocol_of(noise: str) -> al.Protocol:
     """The protocol: one person adds 1 to one item."""
     transform = al.SparseJL(input_dim=ITEMS, sketch_dim=SKETCH, sparsity=SPARSITY, seed="averaging")
     delta = DELTA if noise == "gaussian" else 0
-    return al.Protocol(transform, epsilon=EPSILON, delta=delta, noise=noise, radius=1, unit="one person")
+    return al.Protocol(
+        transform, al.Arrays(radius=1), epsilon=EPSILON, delta=delta, noise=noise, unit="one person"
+    )
 
 
 def repeated(protocol: al.Protocol, x: NDArray[np.int64], times: int, trials: int) -> NDArray[np.int64]:
     """The same row released `times` times with fresh noise and without a ledger: trials x times x k."""
     rows = np.tile(x, (times * trials, 1))
-    values = protocol.release(rows, ledger=al.NO_LEDGER).values
+    values = al.release(protocol, rows, ledger=al.NO_LEDGER).values
     return values.reshape(trials, times, -1)
 
 
@@ -80,7 +82,7 @@ def released_until_refused(folder: Path) -> tuple[list[str], list[str]]:
     x = np.arange(ITEMS)[None, :]
     for label in ("first", "first", "second", "third", "fourth", "fifth"):
         try:
-            protocol.release(x, labels=[label], population="people", ledger=ledger)
+            al.release(protocol, x, labels=[label], population="people", ledger=ledger)
             released.append(label)
         except al.BudgetError as refused:
             refusals.append(str(refused))

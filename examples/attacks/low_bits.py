@@ -41,7 +41,7 @@ def our_release(entry: int, count: int) -> NDArray[np.int64]:
     )
     signs = protocol.transform.apply(np.ones((1, 1), dtype=np.int64))[0]
     released: NDArray[np.int64] = (
-        protocol.release(np.full((count, 1), entry), ledger=al.NO_LEDGER).values * signs
+        al.release(protocol, np.full((count, 1), entry), ledger=al.NO_LEDGER).values * signs
     )
     return released
 

@@ -29,7 +29,7 @@ def honest_release() -> al.Sketches:
         unit="one patient",
     )
     counts = np.random.default_rng(8).poisson([[0.2], [0.25], [0.9], [0.3]], (4, 2000))
-    return protocol.release(counts, labels=LABELS, ledger=al.NO_LEDGER)
+    return al.release(protocol, counts, labels=LABELS, ledger=al.NO_LEDGER)
 
 
 def with_lie(sketches: al.Sketches, row: np.ndarray[tuple[int], np.dtype[np.int64]]) -> al.Sketches:

@@ -116,7 +116,7 @@ def attacked(protocol: al.Protocol, x: Integers, her: Integers, releases: int) -
     clear = [al.sketch_in_clear(protocol, world[None]) for world in worlds]
     without, with_her = (
         log_ratios(
-            protocol.release(np.broadcast_to(world, (releases, len(world))).copy(), ledger=al.NO_LEDGER),
+            al.release(protocol, np.broadcast_to(world, (releases, len(world))).copy(), ledger=al.NO_LEDGER),
             *clear,
         )
         for world in worlds

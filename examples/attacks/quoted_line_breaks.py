@@ -33,10 +33,9 @@ CONTRIBUTION = 2
 KEY = bytes(32)
 PROTOCOL = al.Protocol(
     al.SparseJL(sketch_dim=4096, seed="quotes"),
+    al.Counts(CONTRIBUTION, total_share="0.5"),
     epsilon=1,
-    contribution=CONTRIBUTION,
     unit="one person",
-    total_share="0.5",
 )
 
 

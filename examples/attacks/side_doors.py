@@ -38,17 +38,17 @@ from armslength.cli.main import main as command
 Event = tuple[str | None, str | None, str | None, int]  # person, item, group, amount
 GROUPS = ("north", "south", "empty")
 POPULATION = "visits-2026"
-_COMMON: dict[str, Any] = {"epsilon": 1, "unit": "one patient", "total_share": "0.1"}
+_ITEM_GROUPS = al.ItemGroups({"prefix": ["c1", "c2"], "group": ["ones", "twos"]}, share="0.3", limit=1)
+_COMMON: dict[str, Any] = {"epsilon": 1, "unit": "one patient"}
 PROTOCOLS = {
     "votes": al.Protocol(
         al.SparseJL(sketch_dim=64, seed="side doors"),
-        contribution="vote",
-        margins={"prefix": ["c1", "c2"], "group": ["ones", "twos"]},
-        margin_share="0.3",
-        margin_contribution=1,
+        al.Votes(total_share="0.1", item_groups=_ITEM_GROUPS),
         **_COMMON,
     ),
-    "amounts": al.Protocol(al.SparseJL(sketch_dim=64, seed="side doors"), contribution=3, **_COMMON),
+    "amounts": al.Protocol(
+        al.SparseJL(sketch_dim=64, seed="side doors"), al.Counts(3, total_share="0.1"), **_COMMON
+    ),
 }
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(T| )\d\d:\d\d(:\d\d)?(\+00:00| UTC)?")
 _SIZES = {"total_byte_size", "total_compressed_size", "total_uncompressed_size", "serialized_size"}

@@ -36,7 +36,7 @@ TRANSFORMS: dict[str, Callable[[], Transform]] = {
 
 def protocol_of(transform: Transform, epsilon: float = EPSILON) -> al.Protocol:
     """The protocol: ε protects one person with up to 20 items."""
-    return al.Protocol(transform, epsilon=epsilon, noise="laplace", contribution=HELD, unit="one person")
+    return al.Protocol(transform, al.Counts(HELD), epsilon=epsilon, noise="laplace", unit="one person")
 
 
 def persons(count: int, generator: np.random.Generator) -> sparse.csr_array:
@@ -84,7 +84,7 @@ def attacked(transform: Transform, people: sparse.csr_array, epsilon: float | No
     """Items found in each row, from sketches without noise (None) or released at ε."""
     if epsilon is None:
         return items_found(transform, al.sketch_in_clear(protocol_of(transform), people), people)
-    released = protocol_of(transform, epsilon).release(people, ledger=al.NO_LEDGER)
+    released = al.release(protocol_of(transform, epsilon), people, ledger=al.NO_LEDGER)
     return items_found(transform, released, people)
 
 
@@ -93,7 +93,7 @@ def crowd(transform: Transform, people: int, releases: int) -> tuple[float, NDAr
     X = sparse.csr_array(
         (np.full(releases, people), (np.arange(releases), np.full(releases, 7))), (releases, ITEMS)
     )
-    seen = protocol_of(transform).release(X, ledger=al.NO_LEDGER).values.astype(np.float64)
+    seen = al.release(protocol_of(transform), X, ledger=al.NO_LEDGER).values.astype(np.float64)
     A = dense_matrix(transform)
     fits = seen @ A / (A * A).sum(axis=0)
     return float((np.abs(fits).argmax(axis=1) == 7).mean()), fits[:, 7]

@@ -44,9 +44,15 @@ if TYPE_CHECKING:
     from armslength.planner.plan import plan as plan
     from armslength.planner.shape_plan import ShapePlan as ShapePlan
     from armslength.planner.size_plan import Plan as Plan
+    from armslength.protocol.contribution import Arrays as Arrays
+    from armslength.protocol.contribution import Counts as Counts
+    from armslength.protocol.contribution import Votes as Votes
+    from armslength.protocol.margins import ItemGroups as ItemGroups
     from armslength.protocol.protocol import Protocol as Protocol
     from armslength.protocol.record import record_items as record_items
-    from armslength.release.release import sketch_in_clear as sketch_in_clear
+    from armslength.releasing.release import release as release
+    from armslength.releasing.release import sketch_in_clear as sketch_in_clear
+    from armslength.releasing.stream import stream as stream
     from armslength.reporting.page import report as report
     from armslength.sketches.sketch_file import load as load
     from armslength.sketches.sketches import Sketches as Sketches
@@ -81,9 +87,12 @@ _HOME = {
         "planner.plan": "plan",
         "planner.shape_plan": "ShapePlan",
         "planner.size_plan": "Plan",
+        "protocol.contribution": "Arrays Counts Votes",
+        "protocol.margins": "ItemGroups",
         "protocol.protocol": "Protocol",
         "protocol.record": "record_items",
-        "release.release": "sketch_in_clear",
+        "releasing.release": "release sketch_in_clear",
+        "releasing.stream": "stream",
         "reporting.page": "report",
         "sketches.sketch_file": "load",
         "sketches.sketches": "Sketches concat",

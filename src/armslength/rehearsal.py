@@ -36,13 +36,13 @@ _Answers = tuple[NDArray[np.bool_], _Groups]  # the pairs that differ, above the
 class PublicData:
     """Events that anybody may see."""
 
-    source: Any  # as `Protocol.release_table` takes it
+    source: Any  # as `al.release` takes it
     columns: dict[str, Any]  # its person, item, group and public_groups
     regions: NDArray[np.int64] | None = None  # the true group of each party, where data is made up
 
     def release(self, protocol: al.Protocol) -> al.Sketches:
         """One row for each party, with new noise."""
-        return protocol.release_table(self.source, ledger=al.NO_LEDGER, **self.columns)
+        return al.release(protocol, self.source, ledger=al.NO_LEDGER, progress=False, **self.columns)
 
 
 def made_up(parties: int = 24, people: int = 700, items_per_person: int = 3, seed: int = 2026) -> PublicData:
@@ -70,7 +70,7 @@ def protocol_of(epsilon: Any, sketch_dim: int, share: Any) -> al.Protocol:
     if epsilon is None:
         epsilon, sketch_dim, share = _NO_NOISE
     transform = al.SparseJL(sketch_dim=sketch_dim)
-    return al.Protocol(transform, epsilon=epsilon, contribution="vote", total_share=share, unit="one person")
+    return al.Protocol(transform, al.Votes(total_share=share), epsilon=epsilon, unit="one person")
 
 
 @dataclass(frozen=True)

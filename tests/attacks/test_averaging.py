@@ -54,7 +54,12 @@ def test_what_is_allowed():
     assert allowed_guesses(laplace, 4) == pytest.approx(math.e / (1 + math.e))
     # Four times as often is half of the noise.
     half = al.Protocol(
-        gaussian.transform, epsilon="0.25", delta="1e-6", noise="gaussian", radius=2, unit="one person"
+        gaussian.transform,
+        al.Arrays(radius=2),
+        epsilon="0.25",
+        delta="1e-6",
+        noise="gaussian",
+        unit="one person",
     )
     assert half.law.scale == pytest.approx(2 * gaussian.law.scale)
     assert allowed_guesses(half, 16) == pytest.approx(allowed_guesses(gaussian, 4))

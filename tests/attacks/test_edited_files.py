@@ -15,16 +15,16 @@ from sealed import write_sealed
 
 PROTOCOL = al.Protocol(
     al.SparseJL(input_dim=50, sketch_dim=8, sparsity=1, seed="agreed"),
+    al.Arrays(total_share="0.1"),
     epsilon=1,
     unit="one patient",
-    total_share="0.1",
 )
 X = np.arange(100).reshape(2, 50) % 7
 
 
 @pytest.fixture
 def path(tmp_path):
-    PROTOCOL.release(X, labels=["north", "south"], ledger=al.NO_LEDGER).save(tmp_path / "s.parquet")
+    al.release(PROTOCOL, X, labels=["north", "south"], ledger=al.NO_LEDGER).save(tmp_path / "s.parquet")
     return tmp_path / "s.parquet"
 
 

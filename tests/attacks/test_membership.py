@@ -142,12 +142,12 @@ def test_a_long_list_is_looked_up_in_a_table():
 
 
 def test_totals_count_too():
-    protocol = al.Protocol(al.Identity(input_dim=1), epsilon=1, total_share="0.5")
+    protocol = al.Protocol(al.Identity(input_dim=1), al.Arrays(total_share="0.5"), epsilon=1)
     without, with_her = (al.sketch_in_clear(protocol, np.array([[count]])) for count in (0, 1))
     released = al.Sketches(
         np.array([[9], [9]]),
         None,
-        protocol.release(np.zeros((2, 1), dtype=np.int64), ledger=al.NO_LEDGER).noises,
+        al.release(protocol, np.zeros((2, 1), dtype=np.int64), ledger=al.NO_LEDGER).noises,
         [protocol],
         np.array([9, -9]),
     )
@@ -158,18 +158,18 @@ def test_noise_on_the_input_is_tested_along_the_best_direction():
     # the statistic of a normal law has means ±μ²/2 and the variance μ², whatever P is
     case = CASES["FastJL, noise on the input, P cannot be inverted"]
     rows = np.broadcast_to(case.other, (100_000, 4)).copy()
-    statistic = input_noise_statistic(case, case.protocol.release(rows, ledger=al.NO_LEDGER).values)
+    statistic = input_noise_statistic(case, al.release(case.protocol, rows, ledger=al.NO_LEDGER).values)
     squared = statistic.var()
     assert squared > 0.1
     assert abs(statistic.mean() - squared / 2) < LIMIT * math.sqrt(1.1 * squared / len(rows))
 
 
 def test_a_weakened_protocol_leaves_the_honest_one_alone():
-    protocol = al.Protocol(al.Identity(input_dim=1), epsilon=1, total_share="0.5")
+    protocol = al.Protocol(al.Identity(input_dim=1), al.Arrays(total_share="0.5"), epsilon=1)
     weak = weakened(protocol)
     assert weak.law.scale == WEAK * protocol.law.scale
     assert weak.total_law.scale == WEAK * protocol.total_law.scale
-    assert protocol.law == al.Protocol(al.Identity(input_dim=1), epsilon=1, total_share="0.5").law
+    assert protocol.law == al.Protocol(al.Identity(input_dim=1), al.Arrays(total_share="0.5"), epsilon=1).law
 
 
 def test_guesses():

@@ -19,7 +19,7 @@ import armslength as al
 from armslength.ingest.sums import GroupSums, Sums
 from armslength.ledger import ledger
 from armslength.ledger.ledger import Account
-from armslength.release import release
+from armslength.releasing import release
 from armslength.sketches import sketch_format
 from armslength.sketches.card import release_card
 
@@ -178,7 +178,7 @@ def test_with_equal_noise_ids_and_values_the_files_are_equal_to_the_last_byte(mo
     ],
 )
 def test_a_file_is_made_again_from_what_it_holds(tmp_path, protocol, known):
-    released = protocol.release(np.ones((1, 2), int), ledger=al.NO_LEDGER, **known)
+    released = al.release(protocol, np.ones((1, 2), int), ledger=al.NO_LEDGER, **known)
     released.save(tmp_path / "one")
     al.load(tmp_path / "one").save(tmp_path / "two")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()

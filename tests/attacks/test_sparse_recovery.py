@@ -83,7 +83,7 @@ def test_in_a_sparse_sketch_the_rows_of_a_large_count_stand_out_by_themselves():
     transform = TRANSFORMS["SparseJL"]()
     x = np.zeros((1, ITEMS), dtype=np.int64)
     x[0, 7] = 20_000
-    seen = np.abs(protocol_of(transform).release(x, ledger=al.NO_LEDGER).values[0])
+    seen = np.abs(al.release(protocol_of(transform), x, ledger=al.NO_LEDGER).values[0])
     rows = np.flatnonzero(dense_matrix(transform)[:, 7])
     assert set(np.argsort(seen)[-len(rows) :]) == set(rows)
 

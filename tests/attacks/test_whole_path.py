@@ -97,7 +97,7 @@ def test_a_file_with_less_noise_than_promised_is_refused(tmp_path):
 
 def test_four_of_thousands_of_rows_are_taken(tmp_path):
     # noise that is 0 almost surely: e^(−250) a coordinate
-    protocol = al.Protocol(ADDED.protocol.transform, epsilon=1000, unit="one patient", contribution=4)
+    protocol = al.Protocol(ADDED.protocol.transform, al.Counts(4), epsilon=1000, unit="one patient")
     story, blocks = replace(ADDED, protocol=protocol), 20
     assert sum(one.rows for one in story.second) == 2000
     exact = []
@@ -108,7 +108,7 @@ def test_four_of_thousands_of_rows_are_taken(tmp_path):
 
 
 def test_which_rows_are_taken_is_as_likely_as_the_attacker_thinks(tmp_path):
-    protocol = al.Protocol(SEVERAL.protocol.transform, epsilon=1000, unit="one patient", contribution=4)
+    protocol = al.Protocol(SEVERAL.protocol.transform, al.Counts(4), epsilon=1000, unit="one patient")
     story, blocks = fewer_rows(replace(SEVERAL, protocol=protocol), 50), 5000
     write_events(tmp_path / "events.parquet", story, story.second, blocks)
     seen = Counter(
@@ -141,13 +141,12 @@ def test_in_which_group_somebody_votes(tmp_path):
     """Each of three groups in a third of the blocks, up to chance; everything released is what the attacker expects."""
     protocol = al.Protocol(
         ONE_GROUP.protocol.transform,
-        epsilon=10**9,  # noise that is 0 almost surely
+        al.Votes(
+            total_share="0.1",
+            item_groups=al.ItemGroups({"prefix": ["A", "I"], "group": ["one", "two"]}, share="0.1", limit=1),
+        ),
+        epsilon=10**9,
         unit="one patient",
-        contribution="vote",
-        total_share="0.1",
-        margins={"prefix": ["A", "I"], "group": ["one", "two"]},
-        margin_share="0.1",
-        margin_contribution=1,
     )
     story, blocks = replace(fewer_rows(ONE_GROUP), protocol=protocol), 300
     write_events(tmp_path / "events.parquet", story, story.second, blocks)

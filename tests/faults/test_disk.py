@@ -20,7 +20,7 @@ traced = pytest.mark.skipif(not can_trace(), reason="ptrace of x86-64 Linux is n
 UNWRITABLE_LEDGER = "cannot write the ledger"
 UNWRITABLE_NEW_LEDGER = f"{LEDGER}: "
 # its file is larger than its ledger
-WIDE = al.Protocol(al.SparseJL(sketch_dim=65_536, seed="wide"), epsilon=1, contribution=3, unit="one patient")
+WIDE = al.Protocol(al.SparseJL(sketch_dim=65_536, seed="wide"), al.Counts(3), epsilon=1, unit="one patient")
 LOST = "ε was charged, and nothing was written: releasing again, with --repeat, spends once more"
 
 

@@ -16,7 +16,7 @@ from armslength.ingest.contributions import KeyedOrder
 from armslength.ingest.encoding import EventEncoder
 from armslength.ingest.partitions import _TemporaryFile
 from armslength.ingest.sums import GroupSums
-from armslength.release import release
+from armslength.releasing import release
 
 parent, children = os.getpid(), []
 
@@ -42,14 +42,14 @@ def forking(place, name, call=1):
     setattr(place, name, forked)
 
 def rows():
-    protocol = al.Protocol(al.SparseJL(input_dim=1000, sketch_dim=1024, seed="t"), epsilon=1, contribution=1, unit="u")
-    return protocol.release(np.ones((2000, 1000), dtype=np.int64), ledger=al.NO_LEDGER)
+    protocol = al.Protocol(al.SparseJL(input_dim=1000, sketch_dim=1024, seed="t"), al.Counts(1), epsilon=1, unit="u")
+    return al.release(protocol, np.ones((2000, 1000), dtype=np.int64), ledger=al.NO_LEDGER)
 
 def table(memory="1GB", threads=None):
     count = 400_000
     events = pa.table({"who": np.arange(count).astype(str), "what": (np.arange(count) % 7).astype(str)})
-    protocol = al.Protocol(al.SparseJL(sketch_dim=64, seed="t"), epsilon=1, contribution=1, unit="u")
-    return protocol.release_table(events, person="who", item="what", label="x", ledger=al.NO_LEDGER, memory=memory, threads=threads)
+    protocol = al.Protocol(al.SparseJL(sketch_dim=64, seed="t"), al.Counts(1), epsilon=1, unit="u")
+    return al.release(protocol, events, person="who", item="what", label="x", ledger=al.NO_LEDGER, memory=memory, threads=threads)
 
 def waiting():
     "Forks in the thread that waits for the others."

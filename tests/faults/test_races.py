@@ -132,20 +132,20 @@ def forked_in(monkeypatch, place, work, call=1):
 
 @pytest.mark.parametrize(
     ("place", "call"),
-    [("armslength.release.release.noised", 1), ("armslength.release.release.add_noise", 2)],
+    [("armslength.releasing.release.noised", 1), ("armslength.releasing.release.add_noise", 2)],
     ids=["before any noise", "before that of the totals"],
 )
 def test_a_release_that_is_forked_after_its_charge_is_one_release(tmp_path, monkeypatch, place, call):
     totals = al.Protocol(
         al.SparseJL(input_dim=4, sketch_dim=8, sparsity=2, seed="x"),
+        al.Arrays(total_share="0.1"),
         epsilon=1,
         unit="one patient",
-        total_share="0.1",
     )
     ledger = al.Ledger(tmp_path / LEDGER, create=True)
 
     def work():
-        return totals.release(np.zeros((1, 4), int), ledger=ledger, population="p", threads=1)
+        return al.release(totals, np.zeros((1, 4), int), ledger=ledger, population="p", threads=1)
 
     done, child = forked_in(monkeypatch, place, work, call)
     assert done.values.shape == (1, 8)
@@ -157,10 +157,10 @@ def test_a_stream_that_is_forked_after_its_charge_is_one_stream(tmp_path, monkey
     ledger = al.Ledger(tmp_path / LEDGER, create=True)
 
     def work():
-        stream = PROTOCOL.stream(label="a", ledger=ledger, population="p")
+        stream = al.stream(PROTOCOL, label="a", ledger=ledger, population="p")
         stream.update([1])
         return stream.release()
 
-    done, child = forked_in(monkeypatch, "armslength.release.stream.noised", work)
+    done, child = forked_in(monkeypatch, "armslength.releasing.stream.noised", work)
     assert done.labels == ("a",)
     assert child.startswith("ParameterError: a stream must stay in the process that made it")

@@ -68,7 +68,7 @@ def _interrupt(*_, **__):
     ("place", "says"),
     [
         ("armslength.ledger.ledger.Account.charge", NOTHING),
-        ("armslength.release.release.noised", SPENT),
+        ("armslength.releasing.release.noised", SPENT),
         ("armslength.cli.release._summary", SAVED),
     ],
 )
@@ -81,7 +81,7 @@ def test_what_is_said_is_what_was_done(party, monkeypatch, place, says):
     assert SAYS[found.charged, found.released] == says
 
 
-@pytest.mark.parametrize("place", ["armslength.release.release.noised", "armslength.cli.release._summary"])
+@pytest.mark.parametrize("place", ["armslength.releasing.release.noised", "armslength.cli.release._summary"])
 def test_a_second_interruption_takes_nothing_away(party, monkeypatch, place):
     monkeypatch.chdir(party.folder)
     monkeypatch.setattr(place, _interrupt)
@@ -101,7 +101,7 @@ def test_a_second_interruption_takes_nothing_away(party, monkeypatch, place):
 
 
 @pytest.mark.parametrize(
-    "place", ["armslength.release.release.noised", "armslength.sketches.sketch_format.canonical_json"]
+    "place", ["armslength.releasing.release.noised", "armslength.sketches.sketch_format.canonical_json"]
 )
 def test_an_error_of_nobody_after_the_charge_says_that_it_was_charged(party, monkeypatch, place):
     def fails(*_, **__):
@@ -147,7 +147,7 @@ def test_a_write_that_is_interrupted_is_done_again(party, monkeypatch):
 
 def test_without_a_ledger_nothing_was_charged(party, monkeypatch):
     monkeypatch.chdir(party.folder)
-    monkeypatch.setattr("armslength.release.release.noised", _interrupt)
+    monkeypatch.setattr("armslength.releasing.release.noised", _interrupt)
     ended = CliRunner().invoke(main, [*RELEASE, "--no-ledger"])
     assert (ended.exit_code, ended.stderr) == (130, NOTHING)
 
@@ -179,7 +179,7 @@ def test_ctrl_c_while_a_kernel_runs_is_an_interruption(monkeypatch, threads):
     count = 130_000
     table = pa.table({"who": [f"p{row % 99}" for row in range(count)], "what": np.arange(count)})
     protocol = al.Protocol(
-        al.SparseJL(sketch_dim=32, seed="x"), epsilon=1, contribution=5, unit="u", items="int64"
+        al.SparseJL(sketch_dim=32, seed="x"), al.Counts(5), epsilon=1, unit="u", items="int64"
     )
     columns, groups = EventColumns("who", "what"), PublicGroups(("all",), None)
     job = TableJob.of(table, protocol, columns, groups, threads=threads)

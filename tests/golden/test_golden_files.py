@@ -69,6 +69,6 @@ def test_a_ledger_has_its_lines_and_takes_more(tmp_path):
     protocol = al.Protocol(al.Identity(input_dim=4), epsilon="0.5", unit="one patient")
     row, where = np.zeros((1, 4), int), {"population": "visits", "ledger": copied}
     with pytest.raises(al.BudgetError, match="north"):
-        protocol.release(row, labels=["north"], period="2026-11", **where)
-    protocol.release(row, labels=["north"], period="2026-12", **where)
+        al.release(protocol, row, labels=["north"], period="2026-11", **where)
+    al.release(protocol, row, labels=["north"], period="2026-12", **where)
     assert len(al.Ledger(copied).entries()) == 3

@@ -24,20 +24,20 @@ X = np.array([[0, 3, 0, 5, 1, 0, 0, 2], [7, 0, 0, 0, 0, 0, 1, 1]])
 def sketches():
     """Sketches of every kind that a file can hold, by name."""
     transform = al.SparseJL(input_dim=8, sketch_dim=4, sparsity=1, seed=SEED)
-    exact = al.Protocol(transform, epsilon="0.5", unit="one patient", contribution=3, total_share="0.25")
-    noisy = al.Protocol(transform, epsilon="0.01", unit="one patient", contribution=3)
+    exact = al.Protocol(transform, al.Counts(3, total_share="0.25"), epsilon="0.5", unit="one patient")
+    noisy = al.Protocol(transform, al.Counts(3), epsilon="0.01", unit="one patient")
     normal = al.Protocol(transform, epsilon=1, delta="1e-6", noise="gaussian")
     names = ["north", "süd"]
-    first = exact.release(X, labels=names, ledger=al.NO_LEDGER)
-    second = noisy.release(X, labels=names, ledger=al.NO_LEDGER)
-    third = normal.release(X, labels=names, ledger=al.NO_LEDGER)
+    first = al.release(exact, X, labels=names, ledger=al.NO_LEDGER)
+    second = al.release(noisy, X, labels=names, ledger=al.NO_LEDGER)
+    third = al.release(normal, X, labels=names, ledger=al.NO_LEDGER)
     clear = al.sketch_in_clear(exact, X, labels=["query", "other"])
     margins = rows_with_margins(_totals_and_margins(transform), [[3, 5, 0, 7], [0, 2, 9, 9]], names)
     return {
         "release": first,
         "combined": al.concat([first - second, 0.5 * third, 3 * first, first - clear]),
         "sources": _of_every_source(
-            al.Protocol(transform, epsilon="0.5", unit="one patient", contribution=3, items="int64")
+            al.Protocol(transform, al.Counts(3), epsilon="0.5", unit="one patient", items="int64")
         ),
         "margins": margins,
         "margins-scaled": al.concat([margins / 3, margins - margins[1]]),
@@ -49,37 +49,38 @@ def _votes(transform):
     """Events of people who vote."""
     protocol = al.Protocol(
         transform,
+        al.Votes(total_share="0.1", spread_sample="0.5"),
         epsilon="0.5",
         unit="one patient",
-        contribution="vote",
-        total_share="0.1",
-        spread_sample="0.5",
         items="int64",
     )
     table = pa.table({"who": ["a", "a", "b"], "what": [1, 3, 3]})
-    return protocol.release_table(table, person="who", item="what", label="west", ledger=al.NO_LEDGER)
+    return al.release(protocol, table, person="who", item="what", label="west", ledger=al.NO_LEDGER)
 
 
 def _totals_and_margins(transform):
     """A protocol of votes with totals and three item groups."""
     return al.Protocol(
         transform,
+        al.Votes(
+            total_share="0.25",
+            item_groups=al.ItemGroups(
+                pa.table({"prefix": ["A", "S", "T"], "group": ["Infections", "Injuries", "Injuries"]}),
+                share="0.25",
+                limit=2,
+            ),
+        ),
         epsilon="0.5",
         unit="one patient",
-        contribution="vote",
-        total_share="0.25",
-        margins=pa.table({"prefix": ["A", "S", "T"], "group": ["Infections", "Injuries", "Injuries"]}),
-        margin_share="0.25",
-        margin_contribution=2,
     )
 
 
 def _of_every_source(protocol):
     """Events, rows and a stream under one protocol."""
     table = pa.table({"who": ["a", "a", "b"], "what": [1, 3, 3]})
-    events = protocol.release_table(table, person="who", item="what", label="west", ledger=al.NO_LEDGER)
-    rows = protocol.release(X, labels=["north", "süd"], ledger=al.NO_LEDGER)
-    stream = protocol.stream(label="east", ledger=al.NO_LEDGER)
+    events = al.release(protocol, table, person="who", item="what", label="west", ledger=al.NO_LEDGER)
+    rows = al.release(protocol, X, labels=["north", "süd"], ledger=al.NO_LEDGER)
+    stream = al.stream(protocol, label="east", ledger=al.NO_LEDGER)
     stream.update([1, 3], 2)
     return al.concat([events, rows, stream.release()])
 
@@ -130,33 +131,33 @@ def protocols():
     plain = [al.Protocol(transform, epsilon="0.3") for transform in transforms]
     return [
         *plain,
-        al.Protocol(transforms[0], epsilon=1, delta="1e-9", noise="gaussian", radius=2),
+        al.Protocol(transforms[0], al.Arrays(radius=2), epsilon=1, delta="1e-9", noise="gaussian"),
         al.Protocol(transforms[4], epsilon=2, delta="1e-5", noise_site="input"),
         al.Protocol(
-            transforms[7], epsilon=1, resolution=0.25, on_grid=False, changed_entries=3, value_range=(-5, 100)
+            transforms[7],
+            al.Arrays(resolution=0.25, on_grid=False, changed_entries=3, value_range=(-5, 100)),
+            epsilon=1,
         ),
         al.Protocol(
             al.SparseJL(sketch_dim=64, sparsity=1, seed=SEED),
+            al.Counts(20),
             epsilon=1,
-            contribution=20,
             relation="replace",
             items="int64",
             unit="a device",
         ),
-        al.Protocol(transforms[0], epsilon=1, contribution=3),
+        al.Protocol(transforms[0], al.Counts(3), epsilon=1),
         al.Protocol(
             transforms[0],
+            al.Votes(total_share="0.1", spread_sample="1/3"),
             epsilon=1,
-            contribution="vote",
-            total_share="0.1",
-            spread_sample="1/3",
             items="int64",
             unit="one patient",
         ),
         al.Protocol(
             al.SparseJL(input_dim=4, sketch_dim=4, sparsity=1, seed=SEED),
+            al.Arrays(total_share="0.1"),
             epsilon=1,
-            total_share="0.1",
             vocabulary=["a", "b", "c", "d"],
         ),
         *_with_margins(),
@@ -167,13 +168,26 @@ def _with_margins():
     """By a table, by prefixes and by columns of a record."""
     transform = al.SparseJL(sketch_dim=64, sparsity=1, seed=SEED)
     items, prefixes = {"É1": "Süd", "S06": "Injuries"}, {"prefix": ["S", "S0"], "group": ["Injuries", "Süd"]}
-    votes = {"epsilon": 1, "contribution": "vote", "total_share": "0.1", "margin_share": "0.3"}
     record = {"age": [18, 40], "sex": ["F", "M"], "admitted": "month"}
     return [
-        al.Protocol(transform, margins=items, margin_contribution=3, unit="one patient", **votes),
-        al.Protocol(transform, margins=prefixes, margin_contribution=1, relation="replace", **votes),
         al.Protocol(
-            transform, epsilon=1, record=record, margins=["age", "sex"], margin_share="0.1", total_share="1/3"
+            transform,
+            al.Votes("0.1", item_groups=al.ItemGroups(items, "0.3", limit=3)),
+            epsilon=1,
+            unit="one patient",
+        ),
+        al.Protocol(
+            transform,
+            al.Votes("0.1", item_groups=al.ItemGroups(prefixes, "0.3", limit=1)),
+            epsilon=1,
+            relation="replace",
+        ),
+        al.Protocol(
+            transform,
+            al.Votes(
+                record=record, total_share="1/3", item_groups=al.ItemGroups(["age", "sex"], share="0.1")
+            ),
+            epsilon=1,
         ),
     ]
 
@@ -198,16 +212,16 @@ def write_ledger(version):
             "south",
             al.Protocol(
                 al.Identity(input_dim=4),
+                al.Arrays(radius=2),
                 epsilon=1,
                 delta="1e-7",
                 noise="gaussian",
                 unit="one patient",
-                radius=2,
             ),
         ),
     ):
         where = {"population": "visits", "period": "2026-11", "ledger": ledger}
-        protocol.release(np.zeros((1, 4), dtype=int), labels=[label], **where)
+        al.release(protocol, np.zeros((1, 4), dtype=int), labels=[label], **where)
     ledger.set_budget("visits", 5, delta="1e-6", unit="one patient")
 
 

@@ -21,7 +21,7 @@ from sealed import write_sealed
 def path(tmp_path):
     path = tmp_path / "sketches.parquet"
     protocol = al.Protocol(al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"), epsilon=1)
-    protocol.release(np.zeros((2, 6), dtype=int), ledger=al.NO_LEDGER).save(path)
+    al.release(protocol, np.zeros((2, 6), dtype=int), ledger=al.NO_LEDGER).save(path)
     return path
 
 
@@ -45,7 +45,7 @@ def test_the_transform_of_a_hundred_protocols_is_built_once(path, monkeypatch):
         np.zeros((1, 6), dtype=int),
     )
     protocols = [al.Protocol(transform, epsilon=number) for number in range(1, 101)]
-    al.concat([each.release(nothing, ledger=al.NO_LEDGER) for each in protocols]).save(path)
+    al.concat([al.release(each, nothing, ledger=al.NO_LEDGER) for each in protocols]).save(path)
     built, build = [], documents.schema.read_transform
     monkeypatch.setattr(documents.schema, "read_transform", lambda text: built.append(1) or build(text))
     loaded = al.load(path)
@@ -137,7 +137,9 @@ def hostile(tmp_path, monkeypatch):
     protocol = al.Protocol(
         al.GaussianJL(input_dim=64, sketch_dim=64, seed="x"), epsilon=1, delta=1e-6, noise="gaussian"
     )
-    protocol.release(np.zeros((2, 64), dtype=int), ledger=al.NO_LEDGER, labels=["a", "b"]).save("s.parquet")
+    al.release(protocol, np.zeros((2, 64), dtype=int), ledger=al.NO_LEDGER, labels=["a", "b"]).save(
+        "s.parquet"
+    )
     table = pq.read_table("s.parquet")
     head = json.loads(table.schema.metadata[KEY])
     head["protocols"][0]["transform"]["parameters"]["input_dim"] = 2**28
@@ -198,6 +200,6 @@ def test_files_of_one_call_share_their_transform(tmp_path):
     for path, epsilon in zip(paths, (1, 2), strict=True):
         transform = al.GaussianJL(input_dim=64, sketch_dim=16, seed="x")
         protocol = al.Protocol(transform, epsilon=epsilon)
-        protocol.release(np.zeros((1, 64), dtype=int), ledger=al.NO_LEDGER, labels=[path.name]).save(path)
+        al.release(protocol, np.zeros((1, 64), dtype=int), ledger=al.NO_LEDGER, labels=[path.name]).save(path)
     first, second = al.load(paths).protocols
     assert first.transform is second.transform

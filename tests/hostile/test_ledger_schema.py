@@ -12,16 +12,13 @@ from armslength.ledger.entry import COLUMNS
 from armslength.ledger.ledger_file import LedgerFile
 
 PROTOCOL = al.Protocol(
-    al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"),
-    epsilon=1,
-    unit="one patient",
-    contribution=2,
+    al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"), al.Counts(2), epsilon=1, unit="one patient"
 )
 LINES_OF_ENTRIES = ", ".join(f"{name} TEXT NOT NULL" for name in COLUMNS)
 
 
 def released(path, label):
-    return PROTOCOL.release(np.zeros((1, 6), int), ledger=path, labels=[label], population="visits")
+    return al.release(PROTOCOL, np.zeros((1, 6), int), ledger=path, labels=[label], population="visits")
 
 
 def edited(path, *statements):

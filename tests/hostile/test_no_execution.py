@@ -121,9 +121,9 @@ def test_extension_types_are_not_brought_to_life(ending, tmp_path):
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
     protocol = al.Protocol(
-        al.SparseJL(sketch_dim=8, sparsity=2, seed="x"), epsilon=1, unit="one patient", contribution=2
+        al.SparseJL(sketch_dim=8, sparsity=2, seed="x"), al.Counts(2), epsilon=1, unit="one patient"
     )
-    released = protocol.release_table(path, person="person", item="item", label="a", ledger=al.NO_LEDGER)
+    released = al.release(protocol, path, person="person", item="item", label="a", ledger=al.NO_LEDGER)
     assert len(released) == 1  # as the integers that they are stored as
 
 

@@ -17,6 +17,7 @@ from armslength.cli.main import main
 from armslength.cli.output import as_csv
 from armslength.errors import CorruptFileError
 from armslength.sketches.sketch_format import KEY
+from flat_protocol import flat_protocol
 from sealed import write_sealed
 
 # Normalizing this takes hours.
@@ -35,7 +36,7 @@ RECORD = {"record": {"sex": ["F", "M"], "age": [18, 65]}}
 
 def document(**fields):
     common = {"epsilon": 1, "unit": "one patient"}
-    return al.Protocol(OPEN, **common, contribution="vote", **fields).document()
+    return flat_protocol(OPEN, **common, contribution="vote", **fields).document()
 
 
 def places():
@@ -110,7 +111,7 @@ def test_such_text_is_refused_when_a_protocol_is_made(text):
         {**MARGINS, "margins": {"x": text}},
     ):
         with pytest.raises(al.ParameterError) as caught:
-            al.Protocol(OPEN, epsilon=1, unit="one patient", contribution="vote", **fields)
+            flat_protocol(OPEN, epsilon=1, unit="one patient", contribution="vote", **fields)
         assert str(caught.value).isprintable()
     with pytest.raises(al.ParameterError):
         al.SparseJL(sketch_dim=8, seed=text)
@@ -121,16 +122,16 @@ def test_public_lists_with_too_many_marks_are_refused(text, tmp_path):
     (tmp_path / "margins.csv").write_text(f"item,group\n{text},one\n", encoding="utf-8")
     known = {"epsilon": 1, "unit": "one patient", "contribution": "vote"}
     with pytest.raises(al.ParameterError, match="at most 30 combining marks"):
-        al.Protocol(OPEN, **known, **MARGINS | {"margins": tmp_path / "margins.csv"})
+        flat_protocol(OPEN, **known, **MARGINS | {"margins": tmp_path / "margins.csv"})
     with pytest.raises(al.ParameterError, match="at most 30 combining marks"):
-        al.Protocol(al.Identity(input_dim=2), **known, vocabulary=["a", text])
+        flat_protocol(al.Identity(input_dim=2), **known, vocabulary=["a", text])
 
 
 @pytest.mark.parametrize("text", [FEW_MARKS, *ACTING], ids=lambda text: ascii(text[:12]))
 def test_labels_of_sketch_files_and_releases(text, tmp_path):
     protocol = al.Protocol(al.Identity(input_dim=2), epsilon=1)
     path = tmp_path / "s.parquet"
-    protocol.release(np.zeros((1, 2), dtype=int), labels=["north"], ledger=al.NO_LEDGER).save(path)
+    al.release(protocol, np.zeros((1, 2), dtype=int), labels=["north"], ledger=al.NO_LEDGER).save(path)
     table = pq.read_table(path)
     label = table.schema.get_field_index("label")
     edited = table.set_column(label, table.schema.field(label), pa.array([text]))
@@ -138,17 +139,17 @@ def test_labels_of_sketch_files_and_releases(text, tmp_path):
     with pytest.raises(CorruptFileError, match="labels"):
         al.load(path)
     with pytest.raises(al.ParameterError, match="labels"):
-        protocol.release(np.zeros((1, 2), dtype=int), labels=[text], ledger=al.NO_LEDGER)
+        al.release(protocol, np.zeros((1, 2), dtype=int), labels=[text], ledger=al.NO_LEDGER)
 
 
 @pytest.mark.parametrize("column", ["population", "label"])
 def test_ledgers_with_too_many_marks_are_damaged(column, tmp_path):
     path = tmp_path / "ledger.sqlite"
-    protocol = al.Protocol(OPEN, epsilon=1, unit="one patient", contribution=2)
+    protocol = al.Protocol(OPEN, al.Counts(2), epsilon=1, unit="one patient")
 
     def release():
-        return protocol.release(
-            np.zeros((1, 1), dtype=int), items=["a"], labels=["b"], population="visits", ledger=path
+        return al.release(
+            protocol, np.zeros((1, 1), dtype=int), items=["a"], labels=["b"], population="visits", ledger=path
         )
 
     al.Ledger(path, create=True).set_budget("visits", 10, unit="one patient")

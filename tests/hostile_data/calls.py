@@ -13,6 +13,7 @@ from armslength import sklearn as transformers
 from armslength.ingest.check_table import check_table
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import TableJob, public_groups_of
+from flat_protocol import flat_protocol
 from hostile_data.canaries import BYTES, DAY, HUGE, INTEGER, NOT_WHOLE, OTHER_TEXT, REAL, TEXT
 from hostile_data.events import in_files, in_memory
 from hostile_data.matrices import WIDTH, Failing, FailingList, FailingStream, broken_text, matrices
@@ -25,11 +26,11 @@ _VOTES = {"contribution": "vote", "total_share": "0.1", "unit": "one person"}
 _MARGINS = {"margin_share": "0.2", "margin_contribution": 1}
 _ITEM_GROUPS = {"a": "A", "b": "B"}
 FIXED = al.Protocol(_PROJECTION, epsilon=1)
-STRINGS = al.Protocol(_OPEN, epsilon=1, **_EVENTS)
-NUMBERS = al.Protocol(_OPEN, epsilon=1, items="int64", **_EVENTS)
-VOTES = al.Protocol(_OPEN, epsilon=1, **_VOTES)
-MARGINS = al.Protocol(_OPEN, epsilon=1, margins=_ITEM_GROUPS, **_VOTES, **_MARGINS)
-RECORD = al.Protocol(
+STRINGS = flat_protocol(_OPEN, epsilon=1, **_EVENTS)
+NUMBERS = flat_protocol(_OPEN, epsilon=1, items="int64", **_EVENTS)
+VOTES = flat_protocol(_OPEN, epsilon=1, **_VOTES)
+MARGINS = flat_protocol(_OPEN, epsilon=1, margins=_ITEM_GROUPS, **_VOTES, **_MARGINS)
+RECORD = flat_protocol(
     _OPEN,
     epsilon=1,
     record={"what": ["a"], "much": [1, 2]},
@@ -41,46 +42,48 @@ RECORD = al.Protocol(
 MATRIX_PROTOCOLS = {
     "plain": FIXED,
     "open": STRINGS,
-    "on a coarse grid": al.Protocol(_PROJECTION, epsilon=1, resolution=4, radius=4),
-    "floored": al.Protocol(_PROJECTION, epsilon=1, resolution="0.5", on_grid=False, changed_entries=WIDTH),
-    "in a range": al.Protocol(_PROJECTION, epsilon=1, value_range=(1, 10)),
+    "on a coarse grid": al.Protocol(_PROJECTION, al.Arrays(resolution=4, radius=4), epsilon=1),
+    "floored": al.Protocol(
+        _PROJECTION, al.Arrays(resolution="0.5", on_grid=False, changed_entries=WIDTH), epsilon=1
+    ),
+    "in a range": al.Protocol(_PROJECTION, al.Arrays(value_range=(1, 10)), epsilon=1),
     "with totals": al.Protocol(
-        al.HadamardJL(input_dim=WIDTH, sketch_dim=2, seed="public"), epsilon=1, total_share="0.5"
+        al.HadamardJL(input_dim=WIDTH, sketch_dim=2, seed="public"), al.Arrays(total_share="0.5"), epsilon=1
     ),
     "of a vocabulary": al.Protocol(_PROJECTION, epsilon=1, vocabulary=["a", "b", "c"]),
     "noise on the input": al.Protocol(
         al.FastJL(input_dim=WIDTH, sketch_dim=8, seed="public"), epsilon=1, delta=1e-6, noise_site="input"
     ),
-    "votes": al.Protocol(_PROJECTION, epsilon=1, **_VOTES),
+    "votes": flat_protocol(_PROJECTION, epsilon=1, **_VOTES),
 }
 AMOUNT_PROTOCOLS = {
     "strings": STRINGS,
     "numbers": NUMBERS,
-    "by number": al.Protocol(_PROJECTION, epsilon=1, items="int64", **_EVENTS),
-    "of a vocabulary": al.Protocol(_PROJECTION, epsilon=1, vocabulary=["a", "b", "c"], **_EVENTS),
-    "on a coarse grid": al.Protocol(_OPEN, epsilon=1, resolution=4, **_EVENTS),
-    "with totals": al.Protocol(_OPEN, epsilon=1, total_share="0.1", **_EVENTS),
+    "by number": flat_protocol(_PROJECTION, epsilon=1, items="int64", **_EVENTS),
+    "of a vocabulary": flat_protocol(_PROJECTION, epsilon=1, vocabulary=["a", "b", "c"], **_EVENTS),
+    "on a coarse grid": flat_protocol(_OPEN, epsilon=1, resolution=4, **_EVENTS),
+    "with totals": flat_protocol(_OPEN, epsilon=1, total_share="0.1", **_EVENTS),
 }
 VOTE_PROTOCOLS = {
     "votes": VOTES,
-    "votes alone": al.Protocol(_OPEN, epsilon=1, contribution="vote", unit="one person"),
-    "votes for numbers": al.Protocol(_OPEN, epsilon=1, items="int64", **_VOTES),
-    "votes by number": al.Protocol(_PROJECTION, epsilon=1, items="int64", **_VOTES),
-    "votes of a vocabulary": al.Protocol(_PROJECTION, epsilon=1, vocabulary=["a", "b", "c"], **_VOTES),
-    "votes of a histogram": al.Protocol(
+    "votes alone": al.Protocol(_OPEN, al.Votes(), epsilon=1, unit="one person"),
+    "votes for numbers": flat_protocol(_OPEN, epsilon=1, items="int64", **_VOTES),
+    "votes by number": flat_protocol(_PROJECTION, epsilon=1, items="int64", **_VOTES),
+    "votes of a vocabulary": flat_protocol(_PROJECTION, epsilon=1, vocabulary=["a", "b", "c"], **_VOTES),
+    "votes of a histogram": flat_protocol(
         al.Identity(input_dim=WIDTH), epsilon=1, vocabulary=["a", "b", "c"], **_VOTES
     ),
-    "votes of a sample": al.Protocol(_OPEN, epsilon=1, spread_sample="0.5", **_VOTES),
+    "votes of a sample": flat_protocol(_OPEN, epsilon=1, spread_sample="0.5", **_VOTES),
     "votes with margins": MARGINS,
-    "votes with margins by prefix": al.Protocol(
+    "votes with margins by prefix": flat_protocol(
         _OPEN, epsilon=1, margins={"prefix": ["a"], "group": ["A"]}, **_VOTES, **_MARGINS
     ),
-    "votes with margins of a vocabulary": al.Protocol(
+    "votes with margins of a vocabulary": flat_protocol(
         _PROJECTION, epsilon=1, vocabulary=["a", "b", "c"], margins=_ITEM_GROUPS, **_VOTES, **_MARGINS
     ),
     "records with margins": RECORD,
     **{
-        f"records by {name}": al.Protocol(_OPEN, epsilon=1, record={"what": kind, "much": kind}, **_VOTES)
+        f"records by {name}": flat_protocol(_OPEN, epsilon=1, record={"what": kind, "much": kind}, **_VOTES)
         for name, kind in {"edges": [1, 2], "month": "month", "category": "category", "list": ["a"]}.items()
     },
 }
@@ -94,7 +97,7 @@ def of_matrices():
     for name, protocol in MATRIX_PROTOCOLS.items():
         for kind, X in matrices():
             yield outcome(
-                f"release {name}: {kind}", lambda p=protocol, X=X: p.release(X, ledger=al.NO_LEDGER)
+                f"release {name}: {kind}", lambda p=protocol, X=X: al.release(p, X, ledger=al.NO_LEDGER)
             )
     for kind, X in matrices():
         yield outcome(f"in the clear: {kind}", lambda X=X: al.sketch_in_clear(FIXED, X))
@@ -115,7 +118,7 @@ def of_sizes():
     """What is too large: places of a sparse matrix, and events for the memory given."""
     beyond = sparse.coo_array(([INTEGER], ([5], [6])), shape=(2**32, 2**32))
     yield outcome(
-        "release of too many places", lambda: STRINGS.release(beyond, items=[TEXT], ledger=al.NO_LEDGER)
+        "release of too many places", lambda: al.release(STRINGS, beyond, items=[TEXT], ledger=al.NO_LEDGER)
     )
     events = pa.table({"who": [TEXT], "what": [OTHER_TEXT], "where": ["a"], "much": [INTEGER]})
     many = pa.table(
@@ -207,10 +210,10 @@ def of_streams():
         shown = f"votes: {type(items).__name__}"
         yield outcome(
             f"items of {shown}",
-            lambda items=items: VOTES.release([[INTEGER]], items=items, ledger=al.NO_LEDGER),
+            lambda items=items: al.release(VOTES, [[INTEGER]], items=items, ledger=al.NO_LEDGER),
         )
     for name, protocol in {"strings": STRINGS, "numbers": NUMBERS, "fixed": FIXED}.items():
-        stream = protocol.stream(label="north", ledger=al.NO_LEDGER)
+        stream = al.stream(protocol, label="north", ledger=al.NO_LEDGER)
         for items in _items():
             shown = f"{name}: {type(items).__name__}"
             yield outcome(f"update of {shown}", lambda stream=stream, items=items: stream.update(items))
@@ -219,7 +222,7 @@ def of_streams():
             X = [[INTEGER]]
             yield outcome(
                 f"items of {shown}",
-                lambda p=protocol, items=items, X=X: p.release(X, items=items, ledger=al.NO_LEDGER),
+                lambda p=protocol, items=items, X=X: al.release(p, X, items=items, ledger=al.NO_LEDGER),
             )
             yield outcome(f"columns of {shown}", lambda p=protocol, items=items: p.transform.columns(items))
         for amounts in _AMOUNTS:
@@ -251,7 +254,7 @@ def table(protocol, source, **known):
         "weight": None if protocol.votes else "much",
         "threads": 1,
     }
-    return protocol.release_table(source, ledger=al.NO_LEDGER, **_lists(protocol), **columns, **known)
+    return al.release(protocol, source, ledger=al.NO_LEDGER, **_lists(protocol), **columns, **known)
 
 
 def check(protocol, source):
@@ -269,5 +272,5 @@ def _lists(protocol):
     has_table = protocol.margins is not None and protocol.margins.rule == "table"
     return {
         "vocabulary": ["a", "b", "c"] if protocol.vocabulary else None,
-        "margins": _ITEM_GROUPS if has_table else None,
+        "item_groups": _ITEM_GROUPS if has_table else None,
     }

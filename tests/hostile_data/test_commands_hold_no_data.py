@@ -20,7 +20,7 @@ _GROUPS = ("--group", "where", "--public-groups", "a")
 PROTOCOLS = {"amounts": STRINGS, "votes": MARGINS, "records": RECORD}
 _READ = {
     "amounts": ("--person", "who", "--item", "what", "--weight", "much"),
-    "votes": ("--person", "who", "--item", "what", "--margins", "margins.csv"),
+    "votes": ("--person", "who", "--item", "what", "--item-groups", "margins.csv"),
     "records": ("--person", "who"),
 }
 KINDS = pytest.mark.parametrize("kind", PROTOCOLS)
@@ -194,7 +194,8 @@ def test_a_bug_in_a_process_of_its_own(folder, events):
 
 def test_a_name_that_breaks_the_line_does_not(tmp_path):
     with pytest.raises(FileNotFoundError) as refused:
-        STRINGS.release_table(
+        al.release(
+            STRINGS,
             tmp_path / "two\nlines\u2028more.csv",
             ledger=al.NO_LEDGER,
             person="who",

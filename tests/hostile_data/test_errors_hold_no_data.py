@@ -80,11 +80,11 @@ def test_the_search_finds_a_canary(spelled):
 @pytest.mark.parametrize(
     ("place", "leaky", "call"),
     [
-        ("ingest.arrays.type_name", str, lambda: FIXED.release(_STRUCTS, ledger=al.NO_LEDGER)),
+        ("ingest.arrays.type_name", str, lambda: al.release(FIXED, _STRUCTS, ledger=al.NO_LEDGER)),
         (
             "ingest.grid._off_grid",
             lambda: al.InputError(f"got {REAL}"),
-            lambda: FIXED.release([[REAL] * 3], ledger=al.NO_LEDGER),
+            lambda: al.release(FIXED, [[REAL] * 3], ledger=al.NO_LEDGER),
         ),
         *(
             ("ingest.batches.type_name", str, lambda c=call, p=protocol: c(p, _STRUCTS))

@@ -9,7 +9,7 @@ import pytest
 SMALL_RELEASE = (
     "import numpy as np, armslength as al\n"
     "protocol = al.Protocol(al.SparseJL(input_dim=20, sketch_dim=8, seed='x'), epsilon=1)\n"
-    "protocol.release(np.ones((2000, 20), dtype=int), ledger=al.NO_LEDGER)\n"
+    "al.release(protocol, np.ones((2000, 20), dtype=int), ledger=al.NO_LEDGER)\n"
 )
 
 

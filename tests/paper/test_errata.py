@@ -28,8 +28,8 @@ def test_erratum_3_the_output_noise_estimator_has_no_factor_one_over_k():
     transform = al.FastJL(input_dim=40, sketch_dim=k, seed="x", density=0.3)
     protocol = al.Protocol(transform, epsilon=4, delta=1e-3, noise="gaussian")
     z = np.arange(40) % 5
-    a = protocol.release(np.broadcast_to(z, (rows, 40)), ledger=al.NO_LEDGER)
-    b = protocol.release(np.zeros((rows, 40), dtype=int), ledger=al.NO_LEDGER)
+    a = al.release(protocol, np.broadcast_to(z, (rows, 40)), ledger=al.NO_LEDGER)
+    b = al.release(protocol, np.zeros((rows, 40), dtype=int), ledger=al.NO_LEDGER)
     truth = float(transform.scale_squared) * float((transform.apply(z[None, :]).astype(float) ** 2).sum())
     ours = al.squared_norms(a - b).value
     spread = ours.std() / math.sqrt(rows)
@@ -73,7 +73,9 @@ def test_erratum_13_the_best_sketch_dimension(s, epsilon, distance):
     def variance(k):
         unit = 2.0**-16
         law = al.Protocol(
-            al.SparseJL(input_dim=10, sketch_dim=s, sparsity=s, seed="x"), epsilon=epsilon, resolution=unit
+            al.SparseJL(input_dim=10, sketch_dim=s, sparsity=s, seed="x"),
+            al.Arrays(resolution=unit),
+            epsilon=epsilon,
         ).law.cumulants
         c2 = unit**2 / s
         k2, k4 = 2 * law.k2 * c2, 2 * law.k4 * c2**2

@@ -69,15 +69,11 @@ def two_parties():
 def released(two_parties, epsilon):
     transform = al.SparseJL(sketch_dim=SIZE, seed="simulated")
     protocol = al.Protocol(
-        transform,
-        epsilon=epsilon,
-        contribution="vote",
-        total_share="0.1",
-        items="int64",
-        unit="one person",
+        transform, al.Votes(total_share="0.1"), epsilon=epsilon, items="int64", unit="one person"
     )
     tables = pa.concat_tables(events(people, name) for people, name in zip(two_parties, "ab", strict=True))
-    return protocol.release_table(
+    return al.release(
+        protocol,
         tables,
         person="person",
         item="item",

@@ -49,7 +49,7 @@ def shows_nothing(call, *, ours=True):
 @settings(max_examples=100)
 @given(ROWS)
 def test_matrices(rows):
-    shows_nothing(lambda: FIXED.release(rows, ledger=al.NO_LEDGER))
+    shows_nothing(lambda: al.release(FIXED, rows, ledger=al.NO_LEDGER))
     shows_nothing(lambda: al.sketch_in_clear(FIXED, rows))
     shows_nothing(lambda: FIXED.transform.apply(rows))
     shows_nothing(lambda: transformers.SparseJLTransformer(2).fit_transform(rows), ours=False)
@@ -60,16 +60,16 @@ def test_matrices(rows):
 def test_tables_of_numbers(columns):
     for made in (_arrow(columns), _frame(columns)):
         if made is not None:
-            shows_nothing(lambda made=made: FIXED.release(made, ledger=al.NO_LEDGER))
-            shows_nothing(lambda made=made: STRINGS.release(made, ledger=al.NO_LEDGER))
-            shows_nothing(lambda made=made: VOTES.release(made, ledger=al.NO_LEDGER))
+            shows_nothing(lambda made=made: al.release(FIXED, made, ledger=al.NO_LEDGER))
+            shows_nothing(lambda made=made: al.release(STRINGS, made, ledger=al.NO_LEDGER))
+            shows_nothing(lambda made=made: al.release(VOTES, made, ledger=al.NO_LEDGER))
 
 
 @settings(max_examples=100)
 @given(CELLS | st.lists(CELLS, max_size=3), CELLS | st.lists(CELLS, max_size=3))
 def test_updates(items, amounts):
     for protocol in (STRINGS, NUMBERS, FIXED):
-        stream = protocol.stream(label="north", ledger=al.NO_LEDGER)
+        stream = al.stream(protocol, label="north", ledger=al.NO_LEDGER)
         shows_nothing(lambda stream=stream: stream.update(items, amounts))
 
 

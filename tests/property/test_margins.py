@@ -42,13 +42,11 @@ class Case(NamedTuple):
         lists = {"table": ITEMS, "prefix": {"prefix": list(PREFIXES), "group": list(PREFIXES.values())}}
         return al.Protocol(
             al.SparseJL(sketch_dim=K, seed="margins"),
+            al.Votes(
+                total_share="0.1", item_groups=al.ItemGroups(lists[self.rule], share="0.25", limit=self.most)
+            ),
             epsilon=1,
-            contribution="vote",
-            total_share="0.1",
             relation=self.relation,
-            margins=lists[self.rule],
-            margin_share="0.25",
-            margin_contribution=self.most,
             unit="one person",
         )
 
@@ -69,7 +67,7 @@ class Case(NamedTuple):
             self.protocol,
             EventColumns("who", "what", "where"),
             PublicGroups(tuple(self.rows), "where"),
-            margins=ITEMS if self.rule == "table" else None,
+            item_groups=ITEMS if self.rule == "table" else None,
             **options,
         )
         return job.sums(KEY).margins
@@ -188,13 +186,14 @@ def test_values_of_a_record_are_counted_and_nothing_else():
     )
     protocol = al.Protocol(
         al.SparseJL(sketch_dim=K, seed="margins"),
+        al.Votes(
+            record={"age": [18, 65], "sex": ["F", "M"], "town": "category"},
+            record_pairs=[("age", "sex")],
+            total_share="0.1",
+            item_groups=al.ItemGroups(["sex", "age"], share="0.25"),
+        ),
         epsilon=1,
         unit="one person",
-        record={"age": [18, 65], "sex": ["F", "M"], "town": "category"},
-        record_pairs=[("age", "sex")],
-        margins=["sex", "age"],
-        margin_share="0.25",
-        total_share="0.1",
     )
     assert protocol.margin_contribution == 2
     job = TableJob.of(table, protocol, EventColumns("who"), PublicGroups(("all",), None))

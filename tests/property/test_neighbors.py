@@ -19,6 +19,7 @@ from armslength.ingest.arrays import projected_sums
 from armslength.laws import DiscreteLaplace
 from armslength.noise import draw as door
 from armslength.protocol.neighbors import gaussian_sensitivity_squared
+from flat_protocol import flat_protocol
 
 D = 6
 NASTY = [
@@ -53,7 +54,7 @@ TRANSFORMS = [
 @functools.cache
 def protocol_of(transform, **fields):
     """The protocol with ε = 1: examples that differ in their data alone share it."""
-    return al.Protocol(transform, epsilon=1, **fields)
+    return flat_protocol(transform, epsilon=1, **fields)
 
 
 def l1_radius_of(protocol):
@@ -127,7 +128,7 @@ def test_neighbors_that_wrap_around_a_narrow_type(x, j):
 def test_the_bound_is_reached():
     # The calibration wastes nothing: one person can move the integers by exactly what the noise covers.
     for transform in TRANSFORMS:
-        protocol = al.Protocol(transform, epsilon=1, radius=3, noise="laplace")
+        protocol = al.Protocol(transform, al.Arrays(radius=3), epsilon=1, noise="laplace")
         columns = np.asarray(abs(transform.matrix()).sum(axis=0)).ravel()
         x = np.zeros((1, D), dtype=int)
         x[0, int(columns.argmax())] = 3
@@ -155,10 +156,10 @@ def test_gaussian_noise_covers_what_it_is_added_to(site, radius):
     # On the input, noise is added after the Hadamard step, whose columns have squared norm d', not 1.
     protocol = al.Protocol(
         al.FastJL(input_dim=D, sketch_dim=3, seed="x", density=0.5),
+        al.Arrays(radius=radius),
         epsilon=1,
         delta=1e-6,
         noise="gaussian",
-        radius=radius,
         noise_site=site,
     )
     moved = []
@@ -187,11 +188,11 @@ def test_under_the_same_bits_neighbors_differ_by_what_the_theorem_allows_and_no_
     transform, noise, monkeypatch
 ):
     monkeypatch.setattr(door, "SecretBits", Replay)
-    protocol = al.Protocol(transform, epsilon=1, delta=1e-6, noise=noise, radius=2)
+    protocol = al.Protocol(transform, al.Arrays(radius=2), epsilon=1, delta=1e-6, noise=noise)
     x = np.arange(D)[None, :]
     neighbor = x.copy()
     neighbor[0, 2] += 2
-    a, b = (protocol.release(v, ledger=al.NO_LEDGER).values for v in (x, neighbor))
+    a, b = (al.release(protocol, v, ledger=al.NO_LEDGER).values for v in (x, neighbor))
     difference = (b - a)[0]
     assert np.array_equal(difference, np.asarray(transform.apply(neighbor - x))[0])
     assert 0 < np.abs(difference).sum() <= 2 * transform.l1_sensitivity

@@ -28,6 +28,7 @@ from armslength.ingest.partitions import EventStore
 from armslength.ingest.sums import SumShape
 from armslength.spark.summing import AddingJob, DriverSums, Layout, in_batches
 from armslength.spark.tasks import PartitionJob
+from flat_protocol import flat_protocol
 from reference.contributions import bounded_counts, canonical_person
 from reference.votes import Projection, votes
 from spark.tables import as_partition
@@ -97,7 +98,7 @@ class Case(NamedTuple):
 
     @property
     def protocol(self):
-        return al.Protocol(
+        return flat_protocol(
             al.SparseJL(sketch_dim=K, sparsity=2, seed="partitions"),
             epsilon=1,
             contribution=self.contribution,

@@ -22,6 +22,7 @@ from armslength.ingest.event_table import PublicGroups, TableJob
 from armslength.ingest.sums import Bins, Norms, margin_cells
 from armslength.ingest.sums import vote_sums as sums_of_votes
 from armslength.protocol.neighbors import VOTE, margin_sensitivity, scalar_laws
+from flat_protocol import flat_protocol
 
 KEY = bytes(range(32))
 ROWS = "a", "b", "c"
@@ -41,7 +42,7 @@ def protocol_of(transform="one entry", relation="add_remove", *, bound=1, sample
     """Everything that votes can release, at ε = 1."""
     lists = {"prefix": PREFIXES, "group": PREFIXES}
     margins = {"margins": lists, "margin_share": EXACT, "margin_contribution": bound} if text else {}
-    return al.Protocol(
+    return flat_protocol(
         TRANSFORMS[transform],
         epsilon=1,
         contribution="vote",

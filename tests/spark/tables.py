@@ -7,21 +7,22 @@ import armslength as al
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups, TableJob
 from armslength.spark.spark_tables import SparkTableJob
+from flat_protocol import flat_protocol
 from unit.ingest.tables_of_events import GROUPS, as_table, random_events
 
 COLUMNS = "who STRING, where STRING, what STRING, amount BIGINT"
 TRANSFORM = al.SparseJL(sketch_dim=32, sparsity=2, seed="t")
-PROTOCOL = al.Protocol(TRANSFORM, epsilon=1, contribution=5, unit="one person", total_share="0.5")
+PROTOCOL = al.Protocol(TRANSFORM, al.Counts(5, total_share="0.5"), epsilon=1, unit="one person")
 NAMES = [f"i{number}" for number in range(12)]
 COUNTED = al.Protocol(
-    al.HadamardJL(input_dim=12, sketch_dim=8, seed="x"), epsilon=1, contribution=5, unit="u", vocabulary=NAMES
+    al.HadamardJL(input_dim=12, sketch_dim=8, seed="x"), al.Counts(5), epsilon=1, unit="u", vocabulary=NAMES
 )
 
 
 def voting(**fields):
     """The protocol of votes, with T, Q and F."""
     known = {"epsilon": 1, "contribution": "vote", "unit": "one person", "total_share": "0.5"}
-    return al.Protocol(TRANSFORM, **{**known, **fields})
+    return flat_protocol(TRANSFORM, **{**known, **fields})
 
 
 def with_margins(**fields):

@@ -9,7 +9,7 @@ import pytest
 
 import armslength as al
 from armslength.ledger.ledger import open_account
-from armslength.release.release import release_events
+from armslength.releasing.release import release_events
 from armslength.spark import spark_tables as module
 from spark.gates import attempts, let_go, lose, lose_files, make_pipes, noted, shortened, told, turned
 from spark.tables import COLUMNS, events, frame_of, in_spark, on_one_machine, voting
@@ -23,7 +23,7 @@ EXACT = voting(epsilon=10**8)
 
 @pytest.fixture(autouse=True)
 def one_key(monkeypatch):
-    monkeypatch.setattr("armslength.release.release.secrets.token_bytes", lambda count: KEY[:1] * count)
+    monkeypatch.setattr("armslength.releasing.release.secrets.token_bytes", lambda count: KEY[:1] * count)
     monkeypatch.setattr(module, "_CHUNK_BYTES", (64, 64))  # several chunks, of several reducers
 
 

@@ -23,7 +23,7 @@ def test_the_blocks_of_the_guide_run(session, tmp_path, monkeypatch):
         "clinic.profiles"
     )
     transform = al.SparseJL(input_dim=None, sketch_dim=64, seed="s")
-    al.Protocol(transform, epsilon=1, contribution=5, unit="one patient").save("protocol.json")
+    al.Protocol(transform, al.Counts(5), epsilon=1, unit="one patient").save("protocol.json")
     blocks = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     assert FOLDER in blocks[1]
     blocks[1] = blocks[1].replace(FOLDER, str(tmp_path / "visits")).replace("ledger.sqlite", "another.sqlite")

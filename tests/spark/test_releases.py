@@ -156,11 +156,7 @@ def test_a_ledger_must_exist_before_anything_is_read(tmp_path):
 
 def test_a_weight_that_is_no_number_is_left_out(session):
     protocol = al.Protocol(
-        PROTOCOL.transform,
-        epsilon=1000,
-        contribution=1,
-        unit="one person",
-        total_share="0.5",
+        PROTOCOL.transform, al.Counts(1, total_share="0.5"), epsilon=1000, unit="one person"
     )
     frame = session.createDataFrame(
         [("a", "north", SECRET, 1.0), ("b", "north", SECRET, float("nan")), ("c", "north", "\u0378", 1.0)],

@@ -98,7 +98,7 @@ def test_any_sharing_of_the_work_gives_the_integers_of_one_machine(data):
         (voting(spread_sample="0.3"), {}),
         (voting(total_share=0), {}),
         (with_margins(), {}),
-        (voting(margins=BY_ITEM, margin_share="0.2", margin_contribution=1), {"margins": BY_ITEM}),
+        (voting(margins=BY_ITEM, margin_share="0.2", margin_contribution=1), {"item_groups": BY_ITEM}),
         (COUNTED, {"vocabulary": NAMES}),
     ]
     protocol, known = data.draw(st.sampled_from(kinds))

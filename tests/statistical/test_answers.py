@@ -11,6 +11,7 @@ import pytest
 
 import armslength as al
 from armslength.estimates import shapes
+from flat_protocol import flat_protocol
 from statistical.limits import LIMIT
 
 K, D = 64, 1200
@@ -35,7 +36,7 @@ def blocks(*amplitudes):
 
 def protocols(count, k=K, epsilon=1, **known):
     for number in range(count):
-        yield al.Protocol(
+        yield flat_protocol(
             al.SparseJL(input_dim=D, sketch_dim=k, sparsity=1, seed=f"answers {number}"),
             epsilon=epsilon,
             **known,
@@ -48,7 +49,7 @@ def test_alike_is_wrong_as_seldom_as_it_says_and_no_seldomer(amplitude):
     truth = amplitude * np.sqrt(300)
     different = alike = 0
     for protocol in protocols(total):
-        a, b = protocol.release(x, ledger=al.NO_LEDGER)
+        a, b = al.release(protocol, x, ledger=al.NO_LEDGER)
         (pair,) = al.compare(a, b, alike=truth, level=1 - ERROR).to_arrow().to_pylist()
         different += pair["lower"] > truth
         alike += pair["upper"] < truth  # "alike" would be said of a limit just below the truth
@@ -71,11 +72,11 @@ def test_no_party_is_falsely_called_an_outlier_and_a_clear_one_is():
     assert 1.48 < distances[0] / np.median(distances[1:]) <= 1.5
     false, naive, found = 0, 0, 0
     for protocol in protocols(total):
-        sketches = protocol.release(blocks(edge, *ordinary), ledger=al.NO_LEDGER)
+        sketches = al.release(protocol, blocks(edge, *ordinary), ledger=al.NO_LEDGER)
         result = al.outliers(sketches, level=1 - ERROR)
         false += result.is_outlier.any()
         naive += result.distance[0, 0] > 1.5 * np.median(result.distance[1:, 0])
-        far = protocol.release(blocks(8 * 43, *ordinary), ledger=al.NO_LEDGER)
+        far = al.release(protocol, blocks(8 * 43, *ordinary), ledger=al.NO_LEDGER)
         found += al.outliers(far, level=1 - ERROR).is_outlier.tolist() == [True] + [False] * 6
     assert at_most(false, total, ERROR)
     assert not at_most(naive, total, ERROR)  # without intervals it would be called about every other time
@@ -87,7 +88,7 @@ def test_distances_from_the_typical_party_lie_in_their_intervals(amplitudes):
     total, truth = 400, typical_distances(amplitudes)
     together = alone = 0
     for protocol in protocols(total):
-        rows = protocol.release(blocks(*amplitudes), ledger=al.NO_LEDGER)
+        rows = al.release(protocol, blocks(*amplitudes), ledger=al.NO_LEDGER)
         ends = [al.outliers(rows, level=1 - error).distance for error in (ERROR, len(amplitudes) * ERROR)]
         missed, more = (((each[:, 1] > truth) | (truth > each[:, 2])).any() for each in ends)
         together, alone = together + missed, alone + more
@@ -100,7 +101,7 @@ def test_an_unchanged_party_is_said_to_have_changed_as_seldom_as_stated():
     x, total, parties = blocks(3, 3, 3, 3), 700, 4
     wrong = 0
     for protocol in protocols(total):
-        before, after = (protocol.release(x, ledger=al.NO_LEDGER) for _ in range(2))
+        before, after = (al.release(protocol, x, ledger=al.NO_LEDGER) for _ in range(2))
         wrong += "differ" in al.drift(before, after, level=1 - ERROR).verdict
     # Half of the error is for upper ends; four exact tails of a quarter each, of independent noises.
     rate = 1 - (1 - ERROR / 2 / parties) ** parties
@@ -112,7 +113,7 @@ def test_the_true_nearest_is_a_candidate():
     x, total = blocks(6, 5, 6, 6, 6, 6), 120
     missing, first = 0, 0
     for protocol in protocols(total):
-        sketches = protocol.release(x, ledger=al.NO_LEDGER)
+        sketches = al.release(protocol, x, ledger=al.NO_LEDGER)
         found = al.nearest(sketches[0], sketches[1:], count=5, level=1 - ERROR)
         assert found.candidates[0] == found.possible[0].sum()
         missing += not found.possible[0, found.indices[0].tolist().index(0)]
@@ -136,7 +137,7 @@ def test_shapes_lie_in_their_intervals(k, epsilon, share, monkeypatch):
     naive = np.zeros(3, dtype=int)
     widths = []
     for protocol in protocols(total, k, epsilon, total_share=share):
-        sketches = protocol.release(x, ledger=al.NO_LEDGER)
+        sketches = al.release(protocol, x, ledger=al.NO_LEDGER)
         lower, upper = (end[pairs] for end in al.distances(sketches, about="people").interval(level))
         with monkeypatch.context() as patched:
             patched.setattr(shapes.Total, "variance", np.zeros(3))
@@ -159,7 +160,7 @@ def test_of_the_pairs_told_apart_few_are_not():
     x = np.vstack([np.zeros((equal + 1, D), dtype=int), blocks(12, 12)])
     shares, discovered = {True: [], False: []}, 0
     for protocol in protocols(total):
-        rows = protocol.release(x, ledger=al.NO_LEDGER)
+        rows = al.release(protocol, x, ledger=al.NO_LEDGER)
         for fdr, each in shares.items():
             found = al.compare(rows[1:], rows[0], level=1 - ERROR, each=not fdr, fdr=fdr).to_arrow()
             told = np.array(found["verdict"].to_pylist()) == "differ"

@@ -175,7 +175,8 @@ def test_noise_on_the_input_at_zero(dimensions):
     protocol = al.Protocol(transform, epsilon=1, delta=1e-6, noise_site="input")
     rows = 40_000
     a, b = (
-        protocol.release(np.zeros((rows, dimensions), dtype=np.int8), ledger=al.NO_LEDGER) for _ in range(2)
+        al.release(protocol, np.zeros((rows, dimensions), dtype=np.int8), ledger=al.NO_LEDGER)
+        for _ in range(2)
     )
     estimate = al.squared_norms(a - b)
     for level in LEVELS:

@@ -34,7 +34,7 @@ TRANSFORMS = {
 
 
 def repeated(protocol, vector):
-    return protocol.release(np.broadcast_to(vector, (ROWS, D)), ledger=al.NO_LEDGER)
+    return al.release(protocol, np.broadcast_to(vector, (ROWS, D)), ledger=al.NO_LEDGER)
 
 
 def projected(transform):

@@ -31,8 +31,8 @@ def estimates_of(protocol, z):
     entries = np.tile(np.array(z), rows), np.arange(rows * m), np.arange(0, rows * m + 1, m)
     X = sparse.csr_array(entries, shape=(rows, rows * m))
     nothing = sparse.csr_array((rows, 1), dtype=np.int64)
-    a = protocol.release(X, items=range(rows * m), ledger=al.NO_LEDGER)
-    b = protocol.release(nothing, items=[0], ledger=al.NO_LEDGER)
+    a = al.release(protocol, X, items=range(rows * m), ledger=al.NO_LEDGER)
+    b = al.release(protocol, nothing, items=[0], ledger=al.NO_LEDGER)
     return al.squared_norms(a - b).value
 
 

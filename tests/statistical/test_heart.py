@@ -39,13 +39,10 @@ def test_hospitals_that_differ_are_found(about):
     ]
     hospitals = sorted({patient["hospital"] for patient in patients})
     protocol = al.Protocol(
-        al.SparseJL(sketch_dim=64, seed="heart"),
-        epsilon=3,
-        contribution="vote",
-        unit="one patient",
-        total_share="0.3",  # so few people are coarse with less
+        al.SparseJL(sketch_dim=64, seed="heart"), al.Votes(total_share="0.3"), epsilon=3, unit="one patient"
     )
-    sketches = protocol.release_table(
+    sketches = al.release(
+        protocol,
         pa.Table.from_pylist(events),
         person="patient",
         item="item",

@@ -18,9 +18,10 @@ import armslength as al
 from armslength.estimates.item_intervals import item_intervals
 from armslength.ingest.sums import Sums
 from armslength.protocol.neighbors import VOTE
-from armslength.release.release import finished, noised
+from armslength.releasing.release import finished, noised
 from drawn_votes import Counted, vote_protocol
 from drawn_votes import released as drawn
+from flat_protocol import flat_protocol
 from populations import DATA, independent
 from populations import zipf as mix_of_zipf
 from sides import items_explained
@@ -79,13 +80,13 @@ def votes(name):
 
 
 def released(counts, transform, **fields):
-    protocol = al.Protocol(transform, **fields)
-    return protocol.release(counts, labels=["a", "b"], ledger=al.NO_LEDGER)
+    protocol = flat_protocol(transform, **fields)
+    return al.release(protocol, counts, labels=["a", "b"], ledger=al.NO_LEDGER)
 
 
 def released_votes(counts, transform, **fields):
     """What an event table would release of these votes. How long they are does not matter here, beyond the noise that it gives totals."""
-    protocol = al.Protocol(transform, contribution="vote", unit="one person", **fields)
+    protocol = flat_protocol(transform, contribution="vote", unit="one person", **fields)
     spread = np.zeros((2, 1 + protocol.releases_norm), dtype=np.int64)
     exact = Sums(transform.apply(counts), counts.sum(axis=1), "events", spread=spread)
     return finished(protocol, noised(protocol, exact), ["a", "b"], release=os.urandom(16))

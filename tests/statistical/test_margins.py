@@ -9,6 +9,7 @@ import pytest
 import armslength as al
 from armslength.laws import DiscreteLaplace
 from armslength.protocol.neighbors import VOTE
+from flat_protocol import flat_protocol
 from statistical.limits import FALSE_ALARM, LIMIT, check_variance, draws_for_variance
 
 EPSILON, BOUND = 2, 2  # how many item groups of a person count in full
@@ -33,7 +34,7 @@ def counted(items):
 
 def released(rows=ROWS, epsilon=EPSILON, **known):
     """A release of so many rows, and the noise of its margins; in row g, for g up to 7, somebody has g item groups."""
-    protocol = al.Protocol(
+    protocol = flat_protocol(
         al.SparseJL(sketch_dim=4, seed="margins"),
         epsilon=epsilon,
         contribution="vote",
@@ -52,8 +53,8 @@ def released(rows=ROWS, epsilon=EPSILON, **known):
         for name in protocol.margins.names[:count]
     ]
     table = pa.table(dict(zip(("who", "what", "where"), map(list, zip(*events, strict=True)), strict=True)))
-    sketches = protocol.release_table(
-        table, person="who", item="what", group="where", public_groups=labels, ledger=al.NO_LEDGER
+    sketches = al.release(
+        protocol, table, person="who", item="what", group="where", public_groups=labels, ledger=al.NO_LEDGER
     )
     exact = np.zeros((rows, GROUPS + 1), dtype=np.int64)
     exact[1 : GROUPS + 1] = [counted(items) for items in range(1, GROUPS + 1)]

@@ -33,7 +33,7 @@ MW_FP, S_FP = ("Midwest", "for-profit"), ("South", "for-profit")
 def protocol(sketch_dim, epsilon, seed):
     codes = nhds.stays_of(S_NP).shape[1]
     transform = al.SparseJL(input_dim=codes, sketch_dim=sketch_dim, construction="block", seed=seed)
-    return al.Protocol(transform, epsilon=epsilon, contribution="vote", total_share="0.1", unit="one stay")
+    return al.Protocol(transform, al.Votes(total_share="0.1"), epsilon=epsilon, unit="one stay")
 
 
 def is_told_apart(a, b, tail):
@@ -126,9 +126,7 @@ def test_parties_with_fewer_people_than_are_needed_are_not_told_apart(epsilon):
     rng, told = np.random.default_rng(31), {1.0: [], 0.5: []}
     for seed in range(20):
         transform = al.SparseJL(**kind, seed=f"least {seed}")
-        made = al.Protocol(
-            transform, epsilon=epsilon, contribution="vote", total_share="0.1", unit="one stay"
-        )
+        made = al.Protocol(transform, al.Votes(total_share="0.1"), epsilon=epsilon, unit="one stay")
         least = least_people(made)
         counted = [nhds.Counted.of(side, transform) for side in sides]
         for factor, shares in told.items():

@@ -12,7 +12,7 @@ from armslength.estimates.intervals import Level
 from armslength.estimates.shapes import Shapes
 from armslength.ingest.sums import Sums
 from armslength.protocol.neighbors import VOTE
-from armslength.release.release import finished, noised
+from armslength.releasing.release import finished, noised
 from statistical.limits import FALSE_ALARM
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")

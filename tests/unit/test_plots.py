@@ -90,7 +90,9 @@ def test_other_endings_are_refused_before_anything_is_written(plan, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-PROTOCOL = al.Protocol(al.SparseJL(input_dim=40, sketch_dim=32, seed="plots"), epsilon=1, total_share="0.1")
+PROTOCOL = al.Protocol(
+    al.SparseJL(input_dim=40, sketch_dim=32, seed="plots"), al.Arrays(total_share="0.1"), epsilon=1
+)
 
 
 @functools.cache
@@ -99,7 +101,7 @@ def parties(count, *, people=3):
     rates = np.random.default_rng(0).gamma(1.0, 1.0, (3, 40))
     data = np.random.default_rng(count).poisson(people * rates[np.arange(count) % 3])
     labels = [r"$\frac{$ & <b>", "l" * 1024, *(f"ward {number}" for number in range(2, count))][:count]
-    return PROTOCOL.release(data, labels=labels, ledger=al.NO_LEDGER)
+    return al.release(PROTOCOL, data, labels=labels, ledger=al.NO_LEDGER)
 
 
 PLOTS = {
@@ -177,7 +179,7 @@ def test_intervals_are_drawn_where_they_are():
 
 def test_an_interval_without_end_is_an_arrow():
     one = al.Protocol(al.SparseJL(input_dim=40, sketch_dim=2, seed="x"), epsilon=1)
-    rows = one.release(np.eye(2, 40) * 900, ledger=al.NO_LEDGER)
+    rows = al.release(one, np.eye(2, 40) * 900, ledger=al.NO_LEDGER)
     estimate = al.distances(rows)
     assert np.isinf(estimate.interval(0.99999, method="guaranteed")[1][0, 1])
     axes = estimate.plot(level=0.99999, method="guaranteed")

@@ -14,14 +14,14 @@ import armslength as al
 
 HOSTILE = "<script>alert('x')</script> & co"
 PROTOCOL = al.Protocol(
-    al.SparseJL(input_dim=60, sketch_dim=32, seed="results"), epsilon=2, total_share="0.25"
+    al.SparseJL(input_dim=60, sketch_dim=32, seed="results"), al.Arrays(total_share="0.25"), epsilon=2
 )
 
 
 def release(count, seed=1, labels=None):
     data = np.random.default_rng(seed).poisson(40, (count, 60))
     names = labels or [HOSTILE, *(f"clinic {number}" for number in range(1, count))]
-    return PROTOCOL.release(data, labels=names, ledger=al.NO_LEDGER)
+    return al.release(PROTOCOL, data, labels=names, ledger=al.NO_LEDGER)
 
 
 ROWS = release(4)
@@ -159,9 +159,9 @@ def test_large_estimates_print_without_all_intervals(monkeypatch):
 def test_shapes_without_an_interval_still_print():
     # Totals of 8 with noise of scale 2: above 0 as released, but not surely.
     few = 8 * np.eye(3, 60)
-    sketches = PROTOCOL.release(few, labels=list("abc"), ledger=al.NO_LEDGER)
+    sketches = al.release(PROTOCOL, few, labels=list("abc"), ledger=al.NO_LEDGER)
     while not (sketches.totals > 0).all():
-        sketches = PROTOCOL.release(few, labels=list("abc"), ledger=al.NO_LEDGER)
+        sketches = al.release(PROTOCOL, few, labels=list("abc"), ledger=al.NO_LEDGER)
     estimate = al.distances(sketches, about="people")
     assert np.isinf(estimate.interval(0.99999)[1][0, 1])
     assert f"{estimate.value[0, 1]:.6g}" in repr(estimate)

@@ -30,7 +30,8 @@ from armslength.estimates.pair_noise import Floats
 from armslength.estimates.questions import COUNTS, POPULATIONS
 from armslength.estimates.shapes import NO_POPULATIONS
 from armslength.estimates.totals import totals
-from armslength.protocol.protocol import VOTES, Protocol, checked_vocabulary
+from armslength.protocol.contribution import VOTES
+from armslength.protocol.protocol import Protocol, checked_vocabulary
 from armslength.randomness.hashing import item_words, read_to_the_end
 from armslength.randomness.seeds import canonical_text
 from armslength.results import percent, sentences

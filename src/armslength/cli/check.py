@@ -57,7 +57,9 @@ table_options = all_of(
     option("--protocol protocol_file", "What all parties agreed on.", required=True, type=EXISTING_FILE),
     option("--vocabulary", "For a protocol with a vocabulary: its names, or @file.", **NAMES),
     option(
-        "--margins", "For a protocol whose margins are a table of items: the same file.", type=EXISTING_FILE
+        "--item-groups",
+        "For a protocol whose item groups are a table of items: the same file.",
+        type=EXISTING_FILE,
     ),
     record_options,
 )
@@ -75,7 +77,7 @@ def table_job(files: tuple[str, ...], options: dict[str, Any]) -> TableJob:
         EventColumns(options["person"], options["item"], options["group"], options["weight"]),
         public_groups_of(options["group"], options["public_groups"], options["label"]),
         options["vocabulary"],
-        margins=options["margins"],
+        item_groups=options["item_groups"],
         memory=options["memory"],
         threads=options["threads"],
     )
@@ -105,8 +107,8 @@ def check(files: tuple[str, ...], output_format: str, **options: Any) -> None:
     are left out and why, whether ids or items are written in two ways, whether the columns of people and items look swapped, which groups
     have too few people for any answer, how many people are in several groups, and how many different items they have; where amounts are added up,
     how much of them the contribution keeps. For records, you
-    see how much of each column is missing, or is none of the categories listed. For margins, you see which item groups nobody has an item in,
-    how much is in none of those listed, and how many item groups people have.
+    see how much of each column is missing, or is none of the categories listed. For item groups, you see which of them nobody has an item in,
+    how much is in none of those listed, and how many of them people have.
     """
     if output_format == "table" and not is_terminal(sys.stdout):
         raise click.UsageError(

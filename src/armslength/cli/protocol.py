@@ -26,7 +26,7 @@ from armslength.planner.least_people import least_people
 from armslength.planner.predictions import smallest_resolved_distance
 from armslength.plots import check_format
 from armslength.privacy.exact_numbers import weakness
-from armslength.protocol.protocol import VOTES
+from armslength.protocol.contribution import VOTES, contribution_of
 from armslength.protocol.record import checked_record, record_input_dim
 from armslength.randomness.seeds import fresh_seed
 from armslength.sketches.card import guarantee_in_words
@@ -47,21 +47,12 @@ _data_options = all_of(
     ),
     choice("--items", ["string", "int64"], "The type of the items of an open vocabulary."),
     flag("--open-vocabulary", "With --record: items need not be listed beforehand."),
-    option(
-        "--margins",
-        "A public .csv or .parquet file with item (or prefix) and group: count people by item group, too.",
-        type=EXISTING_FILE,
-    ),
-    option(
-        "--margin-column margin_columns",
-        "Instead of --margins: a column of --record whose values are item groups; may be repeated.",
-        multiple=True,
-        metavar="COLUMN",
-    ),
     RELATION,
     option("--seed", "The public seed.  [default: a new one]"),
 )
 
+_LIST = "A public .csv or .parquet file with item (or prefix) and group: count people by item group, too."
+_COLUMN = "Instead of {}: a column of --record whose values are item groups; may be repeated."
 _UNIT = 'Who is protected, in words, such as "one patient".'
 _EPSILON = option("--epsilon", "ε of each release, such as 1 or 0.5.", required=True)
 _DELTA = option("--delta", "For counts and arrays: δ; 0 is pure differential privacy.", default="0")
@@ -77,12 +68,17 @@ def _people(text: str) -> int | tuple[int, ...]:
     return (low, *high) if high else low
 
 
-def _complete(options: dict[str, Any]) -> None:
-    """Take --margin-column out of the options: the margins say the same."""
-    columns = list(options.pop("margin_columns"))
-    if columns and options["margins"] is not None:
-        raise click.UsageError("--margins cannot be combined with --margin-column")
-    options["margins"] = columns or options["margins"]
+def _listed_or_columns(options: dict[str, Any], listed: str, columns: str) -> Any:
+    """Takes item groups out of the options: a file that lists them, or columns of a record."""
+    file, names = options.pop(listed), list(options.pop(columns))
+    if names and file is not None:
+        given = (
+            part.opts[0]
+            for part in click.get_current_context().command.params
+            if part.name in (listed, columns)
+        )
+        raise click.UsageError(" cannot be combined with ".join(given))
+    return names or file
 
 
 @click.command(
@@ -105,6 +101,8 @@ Exit code 3: nothing would be seen; the last line says what would be needed.
 @option("--unit", _UNIT, default="")
 @option("--items-per-person", "How many different items a person typically has.  [default: 5]", type=float)
 @_data_options
+@option("--margins", _LIST, type=EXISTING_FILE)
+@option("--margin-column margin_columns", _COLUMN.format("--margins"), multiple=True, metavar="COLUMN")
 @option("--item-groups", "Instead of --margins: how many item groups there will be, with (other).", type=int)
 @option("--item-groups-per-person", "In how many item groups a person typically has items.", type=float)
 @option("--explain", "How many items `armslength explain --items` will be asked about.", type=int)
@@ -130,7 +128,7 @@ def plan(plot: str | None, output: str | None, overwrite: bool, output_format: s
 
     For counts and arrays, say --contribution or --distance: then transforms and noises are ranked by the exact error of distances.
     """
-    _complete(options)
+    options["margins"] = _listed_or_columns(options, "margins", "margin_columns")
     check_new_file(output, overwrite=overwrite)
     if output is not None and options["item_groups"] is not None:
         raise click.UsageError("-o needs --margins, which lists the item groups, instead of --item-groups")
@@ -237,14 +235,14 @@ Examples:
   armslength protocol new --record age:18,40,65,80 --record sex --record admitted:month --pair age,sex \\
              --epsilon 1 --unit "one patient" --sketch-dim 256 --total-share 0.1 -o protocol.json    one row per person
   armslength protocol new --epsilon 1 --contribution vote --unit "one patient" --sketch-dim 512 --total-share 0.1 \\
-             --margins chapters.csv --margin-share 0.3 --margin-contribution 10 -o protocol.json    what differs, too
-  armslength protocol new --record age:18,40,65,80 --record sex=F,M --margin-column age --margin-column sex \\
-             --margin-share 0.3 --total-share 0.1 --epsilon 1 --unit "one patient" --sketch-dim 256 -o protocol.json
+             --item-groups chapters.csv --item-groups-share 0.3 --item-groups-limit 10 -o protocol.json    what differs, too
+  armslength protocol new --record age:18,40,65,80 --record sex=F,M --item-group-column age --item-group-column sex \\
+             --item-groups-share 0.3 --total-share 0.1 --epsilon 1 --unit "one patient" --sketch-dim 256 -o protocol.json
 
 With --contribution vote, every person has one vote, split evenly over all their different items. --record implies it: a table has one row for
 each person, and its columns become items: numbers by public edges, categories as they are or as listed, dates by period, missing
 as a value of its own.
-With --margins, a release also tells how many people of each group have an item in each item group, such as a chapter of diagnoses:
+With --item-groups, a release also tells how many people of each group have an item in each item group, such as a chapter of diagnoses:
 `armslength explain` then shows what sets two parties apart. The file is public. A release needs it again, unless it lists prefixes.
 `armslength plan` chooses settings for your numbers of people, and writes the same kind of file.
 """
@@ -271,20 +269,20 @@ With --margins, a release also tells how many people of each group have an item 
 @option(
     "--total-share",
     "The share of ε for the number of people and how far chance reaches, which profiles need; 0.1 is usual.",
-    default="0",
 )
 @option(
     "--spread-sample",
     "With votes: the share of people in whom it is measured how far chance reaches; tens of thousands in each party are plenty.",
-    default="1",
 )
-@option("--margin-share", "The share of ε for margins; 0.3 is usual.", default="0")
+@option("--item-groups", _LIST, type=EXISTING_FILE)
+@option("--item-group-column columns", _COLUMN.format("--item-groups"), multiple=True, metavar="COLUMN")
+@option("--item-groups-share share", "The share of ε for item groups; 0.3 is usual.")
 @option(
-    "--margin-contribution",
-    "How many item groups of a person count in full.  [default for --margin-column: all]",
+    "--item-groups-limit limit",
+    "How many item groups of a person count in full.  [default for --item-group-column: all]",
     type=int,
 )
-@option("--resolution", "For arrays and amounts: 1 for counts, a power of two, or auto.", default="1")
+@option("--resolution", "For arrays and amounts: 1 for counts, a power of two, or auto.  [default: 1]")
 @option("--on-grid/--off-grid", "Whether you promise multiples of the resolution.", default=None)
 @option("--changed-entries", "How many entries one unit can change, for data off the grid.", type=int)
 @option("--value-range", "A public range; values outside it are clamped.", **RANGE)
@@ -294,7 +292,6 @@ With --margins, a release also tells how many people of each group have an item 
 def new(unit: str | None, transform: str, overwrite: bool, output: str, **options: Any) -> None:
     """Write a protocol to a file, and print what it means."""
     check_new_file(output, overwrite=overwrite)
-    _complete(options)
     recipe = checked_record(options["record"], options["record_pairs"])
     options["input_dim"] = record_input_dim(
         recipe, **{name: options.pop(name) for name in ("input_dim", "open_vocabulary")}
@@ -312,12 +309,17 @@ def new(unit: str | None, transform: str, overwrite: bool, output: str, **option
     sizes = {
         name: options.pop(name) for name in ("input_dim", "sketch_dim", "sparsity", "construction", "seed")
     }
-    agreement = al.Protocol(_transform(transform, **sizes), unit=unit, **options)
+    groups = _listed_or_columns(options, "item_groups", "columns")
+    share, limit = options.pop("share"), options.pop("limit")
+    if any(part is not None for part in (groups, share, limit)):
+        options["item_groups"] = al.ItemGroups(groups, share or 0, limit)
+    data = contribution_of(options)
+    agreement = al.Protocol(_transform(transform, **sizes), data, unit=unit, **options)
     agreement.save(output)
     click.echo(description(agreement))
     table = ""
     if agreement.margins is not None and agreement.margins.rule == "table":
-        table = f" and {options['margins']} (a release needs it again: --margins {options['margins']})"
+        table = f" and {groups} (a release needs it again: --item-groups {groups})"
     click.echo(f"\nwritten to {output}; give this file{table} to every party")
 
 

@@ -20,7 +20,7 @@ from armslength.files import check_can_write
 from armslength.ingest.event_table import TableJob
 from armslength.ledger.ledger import Account, open_account
 from armslength.privacy.exact_numbers import decimal_text, weakness
-from armslength.release.release import preview_events, release_events
+from armslength.releasing.release import preview_events, release_events
 from armslength.sketches.card import protection_in_words
 
 if TYPE_CHECKING:

@@ -148,14 +148,10 @@ def person_rule(
         return rule(key, groups, protocol.spread_sample)
     if not isinstance(protocol.contribution, int):
         raise ParameterError(
-            'contribution must be "vote" or a whole number for an event table', "contribution"
+            "person is for event tables, and the protocol is for arrays; make one with al.Votes or al.Counts",
+            "person",
         )
     bound = math.floor(protocol.contribution / protocol.resolution)
-    if not 1 <= bound < 2**62:
-        raise ParameterError(
-            f"contribution must be 1 to 2^62 times the resolution, got {protocol.contribution}",
-            "contribution",
-        )
     return KeyedOrder(key, groups, bound if is_bounded else _NO_BOUND)
 
 

@@ -25,7 +25,7 @@ from armslength.ingest.sources import event_files, size_of
 from armslength.ingest.sums import GroupSums, ItemColumns, Sums, SumShape, VoteSums, margin_cells
 from armslength.progress import progress
 from armslength.protocol.margins import folded_table, margin_table
-from armslength.protocol.protocol import Protocol, check_settings_for_tables, checked_vocabulary
+from armslength.protocol.protocol import Protocol, checked_vocabulary
 from armslength.randomness.seeds import canonical_text
 from armslength.threads import cached_attribute, ordered_map, worker_count
 
@@ -55,26 +55,25 @@ class TableJob:
         groups: "PublicGroups",
         vocabulary: Any = None,
         *,
-        margins: Any = None,
+        item_groups: Any = None,
         memory: str = DEFAULT_MEMORY,
         threads: int | None = None,
     ) -> Self:
-        """The job, if the protocol fits an event table; the arguments are those of `Protocol.release_table`."""
+        """The job, if the protocol fits an event table; the arguments are those of `al.release`."""
         if not isinstance(protocol, Protocol):
             raise ParameterError(f"protocol must be al.Protocol, got {type(protocol).__name__}", "protocol")
         person_rule(bytes(32), (), protocol)
         if not protocol.unit:
             raise ParameterError("the protocol must say who is protected, such as unit='one patient'", "unit")
-        check_settings_for_tables(protocol)
         columns = _with_record(columns, protocol)
         if protocol.votes and columns.weight is not None:
             raise ParameterError(
-                "weight cannot be used where people vote; to add up weights, make a protocol with a contribution",
+                "weight cannot be used where people vote; to add up weights, make a protocol with al.Counts",
                 "weight",
             )
         names, table = item_names(protocol, vocabulary), None
-        if margins is not None or protocol.margins is not None:
-            table = margin_table(margins, protocol.margins)
+        if item_groups is not None or protocol.margins is not None:
+            table = margin_table(item_groups, protocol.margins)
         workers = worker_count(threads)
         return cls(source, protocol, columns, groups, names, table, memory, workers)
 

@@ -13,7 +13,7 @@ from armslength.estimates.prevalence import Noise, Prevalence, difference_limits
 from armslength.laws import DiscreteLaplace
 from armslength.planner.needs import enough_epsilon, enough_people, offers
 from armslength.privacy.exact_numbers import exact_number
-from armslength.protocol.margins import Margins, checked_margin_bounds, checked_margins
+from armslength.protocol.margins import Margins, checked_groups, margins_of
 from armslength.protocol.neighbors import VOTE, margin_law, margin_sensitivity, scalar_laws
 from armslength.protocol.protocol import Protocol
 
@@ -128,9 +128,11 @@ def margin_plan(  # noqa: PLR0913  # the settings of margins, and what they depe
         item_groups_per_person: How many a person typically has; None: not known.
     """
     share = exact_number("margin_share", margin_share or 0)
-    named = checked_margins(margins, protocol.record)
+    named = None if margins is None else margins_of(checked_groups(margins), protocol.record)
     if named is None and item_groups is None:
-        checked_margin_bounds(None, share, margin_contribution, "")
+        if share or margin_contribution is not None:
+            names = "margin_share", "margin_contribution", "margins"
+            raise ParameterError("margin_share and margin_contribution need margins", *names)
         if item_groups_per_person is not None:
             names = "item_groups_per_person", "margins", "item_groups"
             raise ParameterError("item_groups_per_person needs margins or item_groups", *names)

@@ -16,14 +16,16 @@ from armslength.planner.situation import (
 )
 from armslength.planner.size_plan import Plan, size_plan
 from armslength.privacy.exact_numbers import exact_number
-from armslength.protocol.protocol import VOTES, Protocol, check_settings_for_tables
+from armslength.protocol.contribution import VOTES, Arrays, Counts, Votes, contribution_of
+from armslength.protocol.protocol import Protocol
 from armslength.protocol.record import checked_record, record_input_dim
 from armslength.randomness.seeds import checked_seed
 from armslength.transforms.sparse_jl import SparseJL
 from armslength.transforms.transform import checked_input_dim
 
 _CHOSEN = frozenset(("transform", "noise", "noise_site"))
-_SETTINGS = frozenset(signature(Protocol).parameters) - _CHOSEN
+_OF_PERSON = {name for kind in (Votes, Counts, Arrays) for name in signature(kind).parameters}
+_SETTINGS = (_OF_PERSON | signature(Protocol).parameters.keys()) - _CHOSEN - {"data", "item_groups"}
 
 
 @overload
@@ -137,11 +139,14 @@ def plan(  # type: ignore[misc]  # noqa: PLR0913  # one argument for each thing 
     is_numbered = dimension is not None and recipe is None and settings.get("vocabulary") is None
     if is_numbered and settings.get("contribution") is not None:
         settings["items"] = "int64"  # a table's items are the numbers of these coordinates
+    flat = dict(settings)
     protocol = Protocol(
-        SparseJL(input_dim=dimension, sketch_dim=1, seed="plan"), epsilon=epsilon, delta=delta, **settings
+        SparseJL(input_dim=dimension, sketch_dim=1, seed="plan"),
+        contribution_of(flat),
+        epsilon=epsilon,
+        delta=delta,
+        **flat,
     )
-    if protocol.contribution is not None:
-        check_settings_for_tables(protocol)
     item_count, largest = checked_explain(explain, max_sketch_dim, dimension)
     shared: dict[str, Any] = {
         "input_dim": dimension,

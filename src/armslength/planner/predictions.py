@@ -21,6 +21,7 @@ from armslength.laws import LARGEST_SCALE, SMALLEST_SCALE, Cumulants, DiscreteLa
 from armslength.planner.failure_bounds import failure_bound, pair_moments, usual_median
 from armslength.planner.situation import Situation, SizeSituation
 from armslength.privacy.calibration import gaussian_scale
+from armslength.protocol.contribution import contribution_of
 from armslength.protocol.protocol import Protocol
 from armslength.transforms.hadamard_jl import LARGEST_PADDED_DIM, HadamardJL, padded_dimension
 from armslength.transforms.identity import Identity
@@ -74,12 +75,14 @@ class Option:
 
     def protocol(self, situation: Situation, seed: str, **fields: Any) -> Protocol:
         """The protocol, calibrated exactly. A matrix without a formula is scanned now."""
+        flat = {**situation.fields, **fields}
         return Protocol(
             self.transform.with_seed(seed),
+            contribution_of(flat),
             epsilon=situation.epsilon,
             delta=situation.delta_of(self.noise),
             noise=self.noise,
-            **{**situation.fields, **fields},
+            **flat,
         )
 
 

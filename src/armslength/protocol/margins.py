@@ -25,7 +25,7 @@ from armslength.errors import (
     plural,
     printable,
 )
-from armslength.privacy.exact_numbers import exact_number
+from armslength.privacy.exact_numbers import decimal_text, exact_number
 from armslength.protocol.public_lists import is_hash, list_hash, nfc
 from armslength.protocol.record import Record
 from armslength.threads import cached_attribute
@@ -99,16 +99,65 @@ class Margins:
         return sorted({len(prefix) for prefixes in self.prefixes for prefix in prefixes}) or [None]
 
 
-def checked_margins(source: Any, record: Record | None) -> Margins | None:
-    """The item groups of a list, or of columns of the record; None for none."""
-    if source is None:
-        return None
+@dataclass(frozen=True, init=False, repr=False)
+class ItemGroups:
+    """Public groups of items: releases of votes then also count how many people have an item in each of them.
+
+    Args:
+        groups: A mapping from items to the names of their groups; a table or file with the columns item and group, or prefix and group, where an
+            item belongs to the longest prefix that it begins with; or a list of columns of the record, whose values are listed. All other items
+            belong to "(other)", those of a record to none.
+        share: The share of ε that goes to them; 0.3 is usual.
+        limit: G, how many item groups of one person count in full; of somebody with g more of them, each counts G/g. For columns of a record,
+            None takes all of them.
+
+    Example:
+        >>> import armslength as al
+        >>> al.ItemGroups({"prefix": ["I", "S"], "group": ["heart", "injuries"]}, share=0.3, limit=2)
+        ItemGroups(3 item groups by 2 prefixes: heart, injuries, (other); share=0.3, limit=2)
+    """
+
+    groups: Margins | tuple[str, ...]
+    share: Fraction
+    limit: int
+
+    def __init__(self, groups: Any, share: Any, limit: int | None = None) -> None:
+        if groups is None:
+            raise ParameterError(
+                "item_groups is missing: share and limit need groups of items", "item_groups"
+            )
+        exact = exact_number("share", share)
+        if not 0 < exact < 1:
+            raise ParameterError(
+                f"share must be above 0 and below 1, got {float(exact):g}; 0.3 is usual", "share"
+            )
+        named = checked_groups(groups)
+        if limit is None and isinstance(named, tuple):
+            limit = len(named)  # one row of a person has one value in each
+        if limit is None:
+            raise ParameterError(
+                "limit is missing: say how many item groups of one person count in full; "
+                "take a third more than a person typically has items",
+                "limit",
+            )
+        most = integer("limit", limit, at_least=1, at_most=_MOST_NAMES)
+        vars(self).update(groups=named, share=exact, limit=most)
+
+    def __repr__(self) -> str:
+        named = f"columns {', '.join(self.groups)}" if isinstance(self.groups, tuple) else self.groups
+        return f"ItemGroups({named}; share={decimal_text(self.share)}, limit={self.limit})"
+
+
+def checked_groups(source: Any) -> Margins | tuple[str, ...]:
+    """The item groups of a list, or the columns of a record that are named instead."""
     if isinstance(source, Margins):
-        if source.rule != "record":
-            return source
-        source = source.columns
+        return source.columns if source.rule == "record" else source
     if isinstance(source, (list, tuple)):
-        return _record_margins(source, record)
+        if not source or not all(isinstance(name, str) for name in source) or len(set(source)) < len(source):
+            raise ParameterError(
+                "item_groups by columns must name at least one column, and none twice", "item_groups"
+            )
+        return tuple(source)
     key, groups = _read_list(source, {"item": _MOST_ITEMS, "prefix": _MOST_PREFIXES})
     if key == "item":
         names = _checked_names(sorted(set(groups.values())))
@@ -117,7 +166,7 @@ def checked_margins(source: Any, record: Record | None) -> Margins | None:
 
 
 def margins_of_document(document: Any) -> Margins | list[str]:
-    """What `checked_margins` takes, from the field of a document, which never names a file to read."""
+    """What `ItemGroups` takes, from the field of a document, which never names a file to read."""
     match document:
         case {"rule": "record", "columns": list(columns)}:
             return columns
@@ -128,16 +177,18 @@ def margins_of_document(document: Any) -> Margins | list[str]:
                 (prefix, name) for name, prefixes in zip(names, lists, strict=True) for prefix in prefixes
             )
             return _prefix_margins(_checked_list("prefix", pairs, _MOST_PREFIXES))
-    raise ParameterError("margins must have a rule and its fields")
+    raise ParameterError("item_groups must have a rule and its fields")
 
 
 def margin_table(source: Any, margins: Margins | None) -> dict[str, int] | None:
     """The number of the item group of each listed item or prefix; None without margins. A table must be the protocol's."""
     is_needed = margins is not None and margins.rule == "table"
     if is_needed and source is None:
-        raise ParameterError("margins is missing: give the list that the protocol was made with", "margins")
+        raise ParameterError(
+            "item_groups is missing: give the list that the protocol was made with", "item_groups"
+        )
     if source is not None and not is_needed:
-        raise ParameterError("leave margins out: the protocol needs no list", "margins")
+        raise ParameterError("leave item_groups out: the protocol needs no list", "item_groups")
     if margins is None:
         return None
     if margins.rule == "prefix":
@@ -147,7 +198,7 @@ def margin_table(source: Any, margins: Margins | None) -> dict[str, int] | None:
         return codes
     _, groups = _read_list(source, {"item": _MOST_ITEMS})
     if _table_hash(groups) != margins.table_hash or {*groups.values(), OTHER} != codes.keys():
-        raise ParameterError("margins is not the table that the protocol was made with", "margins")
+        raise ParameterError("item_groups is not the table that the protocol was made with", "item_groups")
     return {item: codes[name] for item, name in groups.items()}
 
 
@@ -163,61 +214,35 @@ def folded_table(table: Mapping[str, int]) -> dict[str, int]:
     return spelled
 
 
-def checked_margin_bounds(
-    margins: Margins | None, share: Any, bound: Any, items: str
-) -> tuple[Fraction, int | None]:
-    """(margin_share, margin_contribution), if they go with the margins and the type of items."""
-    share = exact_number("margin_share", share)
-    if margins is None:
-        if share or bound is not None:
-            names = "margin_share", "margin_contribution", "margins"
-            raise ParameterError("margin_share and margin_contribution need margins", *names)
-        return share, None
-    if items != "string":
-        raise ParameterError("margins need items of text, not integers", "margins")
-    if not 0 < share < 1:
-        raise ParameterError(
-            f"margin_share must be above 0 and below 1, got {float(share):g}; 0.3 is usual", "margin_share"
-        )
-    if bound is None and margins.rule == "record":
-        bound = len(margins.columns)  # one row of a person has one value in each
-    if bound is None:
-        raise ParameterError(
-            "margin_contribution is missing: say how many item groups of one person count in full; "
-            "take a third more than a person typically has items",
-            "margin_contribution",
-        )
-    return share, integer("margin_contribution", bound, at_least=1, at_most=_MOST_NAMES)
-
-
 def _prefix_margins(groups: Mapping[str, str]) -> Margins:
     lists = {name: list[str]() for name in sorted(set(groups.values()))}
     for prefix, name in sorted(groups.items()):
         if not is_showable(prefix, _LONGEST):
             raise ParameterError(
-                f"prefix of margins must be printable and at most {_LONGEST} bytes, got {short_repr(prefix)}"
+                f"prefix of item_groups must be printable and at most {_LONGEST} bytes, got {short_repr(prefix)}"
             )
         lists[name].append(prefix)
     return Margins("prefix", _checked_names(list(lists)), prefixes=tuple(map(tuple, lists.values())))
 
 
-def _record_margins(columns: Sequence[Any], record: Record | None) -> Margins:
-    """The values of columns of the record, which must be listed there."""
+def margins_of(groups: Margins | tuple[str, ...], record: Record | None) -> Margins:
+    """The groups; or, of columns, the values of these columns of the record, which must be listed there."""
+    if isinstance(groups, Margins):
+        return groups
     if record is None:
         raise ParameterError(
-            "margins by columns need a record; give one, or a table of item groups", "record"
+            "item_groups by columns need a record; give one, or a table of item groups",
+            *("item_groups", "record"),
         )
     cells = record.cells()
-    for name in columns:
-        if not isinstance(name, str) or name not in cells:
-            raise UnknownNameError(f"margins: the record has no column {short_repr(name)}", "record")
+    for name in groups:
+        if name not in cells:
+            raise UnknownNameError(f"item_groups: the record has no column {short_repr(name)}", "record")
         if not cells[name]:
             raise ParameterError(
-                f"margins by {name!r} need a list of its categories, or edges, in the record", "record"
+                f"item_groups by {name!r} need a list of its categories, or edges, in the record", "record"
             )
-    if not columns or len(set(columns)) < len(columns):
-        raise ParameterError("margins by columns must name at least one column, and none twice")
-    chosen = tuple(name for name in cells if name in set(columns))
+    chosen = tuple(name for name in cells if name in groups)
     values = [value for name in chosen for value in cells[name]]
     return Margins("record", _checked_names(values)[:-1], columns=chosen)
 
@@ -226,17 +251,17 @@ def _checked_names(names: Sequence[Any]) -> tuple[str, ...]:
     """The names of the item groups in their NFC form, with (other) behind them."""
     if not 1 <= len(names) < _MOST_NAMES:
         raise ParameterError(
-            f"margins must have 1 to {_MOST_NAMES - 1} item groups besides {OTHER}, got {len(names)}",
-            "margins",
+            f"item_groups must have 1 to {_MOST_NAMES - 1} item groups besides {OTHER}, got {len(names)}",
+            "item_groups",
         )
-    texts = [_checked_name("names of item groups in margins", name) for name in names]
+    texts = [_checked_name("names of item groups", name) for name in names]
     for text in texts:
         if not is_showable(text, _LONGEST) or text == OTHER:
             raise ParameterError(
-                f"names of item groups in margins must be printable, at most {_LONGEST} bytes and not {OTHER}, got {short_repr(text)}"
+                f"names of item groups must be printable, at most {_LONGEST} bytes and not {OTHER}, got {short_repr(text)}"
             )
     if len(set(texts)) < len(texts):
-        raise ParameterError("two item groups in margins have the same name")
+        raise ParameterError("two item groups have the same name")
     return (*texts, OTHER)
 
 
@@ -286,22 +311,27 @@ def _rows(source: Any, keys: Sequence[str]) -> tuple[str, list[tuple[Any, Any]]]
     # Their messages may quote a private file, named by mistake.
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError):
         raise ParameterError(
-            f"cannot read margins from {where}; a .csv file needs text in UTF-8, a first line with names, and as many values in every line"
+            f"cannot read item_groups from {where}; a .csv file needs text in UTF-8, a first line with names, and as many values in every line"
             if is_path
-            else f"margins must be a mapping, a table, or a .csv or .parquet file, got {where}",
-            "margins",
+            else f"item_groups must be a mapping, a table, or a .csv or .parquet file, got {where}",
+            "item_groups",
         ) from None
     present = [key for key in keys if key in names]
     if len(present) > 1:
-        raise ParameterError(f"margins have both columns {' and '.join(keys)} in {where}; leave one out")
+        raise ParameterError(
+            f"item_groups have both columns {' and '.join(keys)} in {where}; leave one out", "item_groups"
+        )
     if len(names) == 1 and ";" in names[0]:
-        raise ParameterError(f"margins need commas between columns, not semicolons, in {where}")
+        raise ParameterError(
+            f"item_groups need commas between columns, not semicolons, in {where}", "item_groups"
+        )
     if not present or names.count(present[0]) != 1 or names.count("group") != 1:
         # Other names may be the first line of a private file, named by mistake.
         known = ", ".join(name for name in names if name in (*keys, "group")) or "none of them"
         raise ParameterError(
-            f"margins need the columns {' or '.join(keys)} and group, each once; {where} has {known} "
-            "(the first line of a .csv file names them)"
+            f"item_groups need the columns {' or '.join(keys)} and group, each once; {where} has {known} "
+            "(the first line of a .csv file names them)",
+            "item_groups",
         )
     key = present[0]
     return key, list(zip(table[key].to_pylist(), table["group"].to_pylist(), strict=True))
@@ -311,22 +341,22 @@ def _checked_list(
     key: str, rows: Iterable[tuple[Any, Any]], largest: int, row_name: str = "row", first: int = 1
 ) -> dict[str, str]:
     """The group of each item or prefix; every one is listed once."""
-    name, groups = f"{key} of margins", dict[str, str]()
+    name, groups = f"{key} of item_groups", dict[str, str]()
 
     def new_key(text: Any) -> str:
         checked = _checked_name(name, text)
         if checked in groups:
-            raise ParameterError(f"{key} {short_repr(text)} is listed twice in margins")
+            raise ParameterError(f"{key} {short_repr(text)} is listed twice in item_groups")
         if len(groups) == largest:
-            raise ParameterError(f"margins must list at most {largest} names in the column {key}")
+            raise ParameterError(f"item_groups must list at most {largest} names in the column {key}")
         return checked
 
     for number, (text, group) in enumerate(rows, first):
         try:
             # one text for each group
-            groups[new_key(text)] = sys.intern(_checked_name("group of margins", group))
+            groups[new_key(text)] = sys.intern(_checked_name("group of item_groups", group))
         except ParameterError as problem:
-            raise ParameterError(f"{problem}, in {row_name} {number}") from None
+            raise ParameterError(f"{problem}, in {row_name} {number}", "item_groups") from None
     return groups
 
 

@@ -45,29 +45,38 @@ def _floored(radius: Fraction, j: int) -> int:
     return math.ceil(radius) + j - 1
 
 
-def checked_resolution(value: Any, radius: Fraction, changed_entries: int | None) -> Fraction:
-    """γ: 1, a power of two, or for "auto" the largest power of two that widens the radius by under 0.1 percent."""
-    if value == "auto":
-        if changed_entries is None:
-            names = "resolution", "input_dim", "changed_entries"
-            raise ParameterError("resolution='auto' needs input_dim or changed_entries", *names)
-        resolution, widest = _COARSEST, _WIDENING * radius
-        while _floored(radius / resolution, changed_entries) * resolution > widest:
-            resolution /= 2
-    else:
-        # A float is taken as it is: powers of two are exact in binary, and their shortest decimals are not.
-        is_float = isinstance(value, float) and math.isfinite(value)
-        resolution = Fraction(value) if is_float else exact_number("resolution", value)
-        top, bottom = resolution.numerator, resolution.denominator
-        if not top > 0 or top & (top - 1) or bottom & (bottom - 1):
-            got = short_repr(value)
-            raise ParameterError(f'resolution must be 1, a power of two, or "auto", got {got}', "resolution")
+def checked_resolution(value: Any) -> Fraction | str:
+    """γ: 1 or a power of two; or "auto", for which `auto_resolution` finds one."""
+    if isinstance(value, str) and value == "auto":
+        return value
+    # A float is taken as it is: powers of two are exact in binary, and their shortest decimals are not.
+    is_float = isinstance(value, float) and math.isfinite(value)
+    resolution = Fraction(value) if is_float else exact_number("resolution", value)
+    top, bottom = resolution.numerator, resolution.denominator
+    if not top > 0 or top & (top - 1) or bottom & (bottom - 1):
+        got = short_repr(value)
+        raise ParameterError(f'resolution must be 1, a power of two, or "auto", got {got}', "resolution")
+    return _within_limits(resolution)
+
+
+def auto_resolution(radius: Fraction, changed_entries: int | None) -> Fraction:
+    """The largest power of two that widens the radius by under 0.1 percent."""
+    if changed_entries is None:
+        names = "resolution", "input_dim", "changed_entries"
+        raise ParameterError("resolution='auto' needs input_dim or changed_entries", *names)
+    resolution, widest = _COARSEST, _WIDENING * radius
+    while _floored(radius / resolution, changed_entries) * resolution > widest:
+        resolution /= 2
+    return _within_limits(resolution)
+
+
+def _within_limits(resolution: Fraction) -> Fraction:
     if not _FINEST <= resolution <= _COARSEST:
         raise ParameterError("resolution must be from 2^-60 to 2^60", "resolution")
     return resolution
 
 
-def checked_range(value: Any, resolution: Fraction) -> tuple[Fraction, Fraction] | None:
+def checked_range(value: Any) -> tuple[Fraction, Fraction] | None:
     """The public range (low, high) of a coordinate in data units; None for no clamping."""
     if value is None:
         return None
@@ -79,9 +88,13 @@ def checked_range(value: Any, resolution: Fraction) -> tuple[Fraction, Fraction]
     low, high = exact_number("value_range", low), exact_number("value_range", high)
     if low > high:
         raise ParameterError(f"{rule}, got {short_repr(value)}", "value_range")
-    if max(abs(low), abs(high)) / resolution >= 2**62:
-        raise ParameterError("value_range must stay below 2^62 times the resolution", "value_range")
     return low, high
+
+
+def check_range_fits(limits: tuple[Fraction, Fraction] | None, resolution: Fraction) -> None:
+    """Refuses a range whose ends are too many grid units."""
+    if limits is not None and max(map(abs, limits)) / resolution >= 2**62:
+        raise ParameterError("value_range must stay below 2^62 times the resolution", "value_range")
 
 
 def calibrated_law(
@@ -118,12 +131,10 @@ def choose_noise(
     grid_radius: int,
     epsilon: Fraction,
     delta: Fraction,
-    squared_distance: float,
 ) -> str:
-    """The law whose estimate of this squared distance (in grid units) has the smaller exact variance.
+    """The law whose estimate of the distance of equal rows has the smaller exact variance.
 
-    Both laws share the projection's term, so 4κ₂‖z‖² + k(κ₄ + 2κ₂²) decides, with the cumulants of two parties'
-    integer noise. The paper's own rule, δ < e^(−s), is off by its hidden constants (erratum 10).
+    The variance is k(κ₄ + 2κ₂²), with the cumulants of two parties' integer noise. (Farther away, 4κ₂‖z‖² joins it.) The paper's own rule, δ < e^(−s), is off by its hidden constants (erratum 10).
     """
     if delta == 0:
         return "laplace"
@@ -132,7 +143,7 @@ def choose_noise(
         with suppress(ParameterError):  # its scale is out of range
             law, _ = calibrated_law(noise, transform, grid_radius, epsilon, delta, "output")
             k2, k4 = 2 * law.cumulants.k2 * unit, 2 * law.cumulants.k4 * unit**2
-            variances[noise] = 4 * k2 * squared_distance + transform.sketch_dim * (k4 + 2 * k2**2)
+            variances[noise] = k4 + 2 * k2**2
     if not variances:
         raise ParameterError("the noise would have a scale above 2^40; take a larger epsilon", "epsilon")
     return min(variances, key=variances.__getitem__)
@@ -146,8 +157,8 @@ def check_shares(share: Fraction, margin_share: Fraction) -> None:
         )
     if share + margin_share >= 1:
         raise ParameterError(
-            f"total_share and margin_share must be below 1 together, got {float(share + margin_share):g}: sketches get the rest",
-            *("total_share", "margin_share"),
+            f"total_share and the share of item groups must be below 1 together, got {float(share + margin_share):g}: sketches get the rest",
+            "total_share",
         )
 
 
@@ -170,7 +181,7 @@ def scalar_laws(epsilon: Fraction, relation: str) -> tuple[DiscreteLaplace, Disc
     twice that for `replace`: so all three of all rows together are ε-DP at this ε.
     Reference: docs/privacy.md, votes.
     """
-    moved = (2 * VOTE + 1) * _persons(relation)
+    moved = (2 * VOTE + 1) * persons(relation)
     return DiscreteLaplace(laplace_scale(moved, 2 * epsilon)), DiscreteLaplace(laplace_scale(moved, epsilon))
 
 
@@ -183,7 +194,7 @@ def margin_sensitivity(margin_contribution: int, item_groups: int, relation: str
     """
     counted = min(margin_contribution, item_groups)
     left_out = VOTE - counted * VOTE // item_groups
-    return (counted * VOTE + 4 * left_out) * _persons(relation)
+    return (counted * VOTE + 4 * left_out) * persons(relation)
 
 
 def margin_law(sensitivity: int, epsilon: Fraction) -> DiscreteLaplace:
@@ -195,6 +206,6 @@ def margin_law(sensitivity: int, epsilon: Fraction) -> DiscreteLaplace:
     return DiscreteLaplace(laplace_scale(sensitivity, epsilon))
 
 
-def _persons(relation: str) -> int:
+def persons(relation: str) -> int:
     """How many persons' data neighbors differ in."""
     return 1 if relation == "add_remove" else 2

@@ -8,7 +8,7 @@ from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.ingest.sums import Sums
 from armslength.ledger.ledger import open_account
 from armslength.protocol.protocol import Protocol
-from armslength.release.release import release_events
+from armslength.releasing.release import release_events
 from armslength.sketches.sketches import Sketches
 from armslength.spark.frames import (
     arrow_types,
@@ -45,14 +45,14 @@ def release_table(  # noqa: D417, PLR0913  # each is a decision of its own
     population: str = "",
     period: str = "",
     vocabulary: Any = None,
-    margins: Any = None,
+    item_groups: Any = None,
     repeat: bool = False,
     partitions: int | None = None,
     memory: str = DEFAULT_MEMORY,
 ) -> Sketches:
-    """One private sketch for each group of the events in a Spark frame or table, as `Protocol.release_table` makes of a file.
+    """One private sketch for each group of the events in a Spark frame or table, as `al.release` makes of a file.
 
-    Arguments that are not listed here are those of `Protocol.release_table`.
+    Arguments that are not listed here are those of `al.release`.
 
     Tasks add up exact integers where the events lie. Noise is drawn once, on the driver; the result is plain numbers in its memory, not
     a frame that Spark could compute again. The sums in Spark's shuffle files and messages are **not private**: as secret as the
@@ -67,7 +67,7 @@ def release_table(  # noqa: D417, PLR0913  # each is a decision of its own
 
     Args:
         source: A Spark DataFrame, classic or of Spark Connect, or the name of a table.
-        protocol: What the parties agreed on: with contribution="vote" or C, and a unit of protection in words.
+        protocol: What the parties agreed on: with al.Votes or al.Counts, and a unit of protection in words.
         ledger: A `Ledger`, the path of one that exists on the driver, or `al.NO_LEDGER`.
         partitions: How many tasks share the events; None takes `spark.sql.shuffle.partitions`.
         memory: About how much each task holds before events go to an encrypted temporary file on its worker.
@@ -76,7 +76,7 @@ def release_table(  # noqa: D417, PLR0913  # each is a decision of its own
     frame = opened_frame(source)
     columns = EventColumns(person, item, group, weight)
     groups = public_groups_of(group, public_groups, label)
-    table = TableJob.of(None, protocol, columns, groups, vocabulary, margins=margins, memory=memory)
+    table = TableJob.of(None, protocol, columns, groups, vocabulary, item_groups=item_groups, memory=memory)
     job = SparkTableJob.of_frame(frame, table, partitions=partitions)
     return release_events(job, account)
 

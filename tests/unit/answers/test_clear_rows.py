@@ -9,10 +9,9 @@ import armslength as al
 
 PROTOCOL = al.Protocol(
     al.SparseJL(input_dim=20, sketch_dim=16, sparsity=1, seed="clear"),
+    al.Counts(1, total_share="0.5"),
     epsilon=50,
-    contribution=1,
     unit="u",
-    total_share="0.5",
 )
 LABELS = ["a", "b", "c", "query"]
 
@@ -20,7 +19,7 @@ LABELS = ["a", "b", "c", "query"]
 @pytest.fixture(scope="module")
 def mixed():
     rows = np.random.default_rng(5).poisson(400, (4, 20))
-    private = PROTOCOL.release(rows[:3], labels=LABELS[:3], ledger=al.NO_LEDGER)
+    private = al.release(PROTOCOL, rows[:3], labels=LABELS[:3], ledger=al.NO_LEDGER)
     return al.concat([private, al.sketch_in_clear(PROTOCOL, rows[3:], labels=LABELS[3:])])
 
 
@@ -77,7 +76,7 @@ def test_answers_say_that_data_in_the_clear_is_part_of_them(mixed):
     for table in tables_of(mixed):
         assert all(table["in_clear"].to_pylist())
     private = al.concat(
-        [mixed[:3], PROTOCOL.release(np.ones((1, 20), int), labels=["d"], ledger=al.NO_LEDGER)]
+        [mixed[:3], al.release(PROTOCOL, np.ones((1, 20), int), labels=["d"], ledger=al.NO_LEDGER)]
     )
     for table in tables_of(private):
         assert not any(table["in_clear"].to_pylist())

@@ -17,7 +17,7 @@ def three_groups():
     """Three parties of each of three mixes that are far apart."""
     data = np.repeat(np.random.default_rng(3).integers(0, 300, (3, 300)), 3, axis=0)
     labels = [f"{group}{member}" for group in "abc" for member in range(3)]
-    return PROTOCOL.release(data, labels=labels, ledger=al.NO_LEDGER)
+    return al.release(PROTOCOL, data, labels=labels, ledger=al.NO_LEDGER)
 
 
 def found_of(sketches, differ):
@@ -83,7 +83,7 @@ def test_without_a_pair_that_differs_the_tree_is_scipys():
 def test_no_two_parties_of_a_group_differ_whatever_pairs_do(seed):
     """Differing need not be transitive: small parties may differ from nobody, and large ones from each other."""
     rng = np.random.default_rng(seed)
-    sketches = PROTOCOL.release(rng.integers(0, 60, (12, 300)), ledger=al.NO_LEDGER)
+    sketches = al.release(PROTOCOL, rng.integers(0, 60, (12, 300)), ledger=al.NO_LEDGER)
     pairs = [(i, j) for i in range(12) for j in range(i) if rng.random() < rng.choice([0.05, 0.3, 0.8])]
     check(found_of(sketches, pairs))
 
@@ -91,7 +91,7 @@ def test_no_two_parties_of_a_group_differ_whatever_pairs_do(seed):
 def test_one_party_that_differs_from_nobody_joins_the_nearest_group():
     rows = np.zeros((5, 300), dtype=int)
     rows[2:4, :150], rows[4, :150] = 900, 700
-    found = found_of(PROTOCOL.release(rows, ledger=al.NO_LEDGER), [(0, 2), (0, 3), (1, 2), (1, 3)])
+    found = found_of(al.release(PROTOCOL, rows, ledger=al.NO_LEDGER), [(0, 2), (0, 3), (1, 2), (1, 3)])
     check(found)
     assert found.groups() == (("2", "3", "4"), ("0", "1"))
     assert not found.is_apart([2, 3, 4])
@@ -117,7 +117,7 @@ def test_votes_beyond_chance():
 
 
 def test_equal_parties_are_one_group():
-    sketches = PROTOCOL.release(np.zeros((8, 300), dtype=int), ledger=al.NO_LEDGER)
+    sketches = al.release(PROTOCOL, np.zeros((8, 300), dtype=int), ledger=al.NO_LEDGER)
     found = al.cluster(sketches, level=SURELY)
     check(found)
     assert found.groups() == (sketches.labels,)

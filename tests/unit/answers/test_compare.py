@@ -22,7 +22,7 @@ DISTANCE = ("distance", "distance_lower", "distance_upper")
 
 def released(rows, protocol=PROTOCOL, largest=20, prefix="r"):
     data = RNG.integers(0, largest + 1, (rows, 300))
-    return protocol.release(data, labels=[f"{prefix}{row}" for row in range(rows)], ledger=al.NO_LEDGER)
+    return al.release(protocol, data, labels=[f"{prefix}{row}" for row in range(rows)], ledger=al.NO_LEDGER)
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +128,7 @@ def test_the_limit_of_counts_is_a_distance_and_the_verdict_holds_at_it():
     limits = {None: "differ", 0: "differ", np.nextafter(upper, 0): "differ", upper: "alike", 1e9: "alike"}
     for limit, verdict in limits.items():
         assert [row["verdict"] for row in lines_of(a, b, alike=limit)] == [verdict]
-    same = PROTOCOL.release(np.zeros((2, 300), dtype=int), ledger=al.NO_LEDGER)
+    same = al.release(PROTOCOL, np.zeros((2, 300), dtype=int), ledger=al.NO_LEDGER)
     assert [row["verdict"] for row in lines_of(same, level=1 - 1e-9)] == ["inconclusive"]
     assert [row["verdict"] for row in lines_of(same, alike=1e9)] == ["alike"]
     assert [row["verdict"] for row in lines_of(a, a, alike=0)] == ["alike"]  # the same release
@@ -152,7 +152,7 @@ def test_equal_values_come_in_the_order_of_their_rows():
 
 
 def test_the_closest_are_ranked_by_their_squares_though_distances_stop_at_0():
-    equal = PROTOCOL.release(np.zeros((40, 300), dtype=int), ledger=al.NO_LEDGER)
+    equal = al.release(PROTOCOL, np.zeros((40, 300), dtype=int), ledger=al.NO_LEDGER)
     squares = al.squared_distances(equal).to_arrow().sort_by("value").to_pylist()
     closest = lines_of(equal, top=20)
     assert {row["distance"] for row in closest[:5]} == {0.0}
@@ -212,7 +212,7 @@ def peak_memory(work):
 
 def test_memory_does_not_grow_with_the_number_of_pairs():
     protocol = al.Protocol(al.SparseJL(input_dim=50, sketch_dim=4, sparsity=1, seed="memory"), epsilon=1)
-    sketches = protocol.release(RNG.integers(0, 9, (20_000, 50)), ledger=al.NO_LEDGER)
+    sketches = al.release(protocol, RNG.integers(0, 9, (20_000, 50)), ledger=al.NO_LEDGER)
     list(al.compare(sketches[:300]))  # tables of quantiles, which are kept
     # 200 million pairs: three gigabytes for one number of each. A few tiles show what one needs.
     most = 20_000**2 * 8 / 25

@@ -11,7 +11,7 @@ PROTOCOL = al.Protocol(TRANSFORM, epsilon=1)
 
 
 def released(data, labels=None, protocol=PROTOCOL):
-    return protocol.release(np.atleast_2d(data), labels=labels, ledger=al.NO_LEDGER)
+    return al.release(protocol, np.atleast_2d(data), labels=labels, ledger=al.NO_LEDGER)
 
 
 def ends_of(estimate, level):
@@ -74,7 +74,7 @@ def test_parties_that_are_missing_are_reported_or_refused():
 
 
 def test_drift_keeps_totals_so_that_changes_of_size_can_be_read():
-    protocol = al.Protocol(TRANSFORM, epsilon=1, total_share="0.5")
+    protocol = al.Protocol(TRANSFORM, al.Arrays(total_share="0.5"), epsilon=1)
     before, after = (released(steps(height), ["a"], protocol) for height in (20, 500))
     change = al.drift(before, after).change
     assert change.totals.tolist() == (after.totals - before.totals).tolist()
@@ -84,11 +84,14 @@ def test_drift_of_shapes_is_that_of_each_pair_whatever_the_sizes():
     rng = np.random.default_rng(7)
     shapes = rng.multinomial(10**6, np.full(300, 1 / 300), 3)
     protocol = al.Protocol(
-        al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="drift"), epsilon=2, total_share="0.2"
+        al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="drift"),
+        al.Arrays(total_share="0.2"),
+        epsilon=2,
     )
-    before = protocol.release(shapes, labels=["a", "b", "c"], ledger=al.NO_LEDGER)
+    before = al.release(protocol, shapes, labels=["a", "b", "c"], ledger=al.NO_LEDGER)
     # b has grown to twice its size, and c has another shape
-    after = protocol.release(
+    after = al.release(
+        protocol,
         np.array([np.roll(shapes[2], 7) * np.arange(300) // 100, shapes[0], 2 * shapes[1]]),
         labels=["c", "a", "b"],
         ledger=al.NO_LEDGER,
@@ -112,7 +115,7 @@ def test_drift_of_shapes_is_that_of_each_pair_whatever_the_sizes():
 def people_in(groups, changed=0):
     """900 people, the same in every release: each has one of 50 items, but for those of so many items, who have another."""
     transform = al.SparseJL(sketch_dim=256, seed="people")
-    protocol = al.Protocol(transform, epsilon=50, contribution="vote", unit="one person", total_share="0.5")
+    protocol = al.Protocol(transform, al.Votes(total_share="0.5"), epsilon=50, unit="one person")
     events = pa.table(
         {
             "who": [str(person) for person in range(900)],
@@ -121,7 +124,7 @@ def people_in(groups, changed=0):
         }
     )
     columns = {"person": "who", "item": "what", "group": "where", "public_groups": groups}
-    return protocol.release_table(events, **columns, ledger=al.NO_LEDGER)
+    return al.release(protocol, events, **columns, ledger=al.NO_LEDGER)
 
 
 def test_drift_says_what_it_assumes_of_people_in_both_releases():

@@ -109,14 +109,13 @@ def stays():
 def sketches(stays):
     protocol = al.Protocol(
         al.SparseJL(sketch_dim=512, seed="nhds"),
+        al.Votes(
+            total_share="0.1",
+            spread_sample="0.5",
+            item_groups=al.ItemGroups(stays.chapters, share="0.3", limit=10),
+        ),
         epsilon=1,
-        contribution="vote",
         unit="one hospital stay",
-        total_share="0.1",
-        spread_sample="0.5",
-        margins=stays.chapters,
-        margin_share="0.3",
-        margin_contribution=10,
     )
     return released_table(protocol, stays.table, stays.labels, margins=stays.chapters)
 
@@ -171,7 +170,9 @@ def test_explanations_hold_the_plain_shares(stays, sketches):
     for beyond_chance in (True, False):
         found = wrong = refused = 0
         for (i, j), answer in zip(
-            pairs, explain_sides(sides, pairs, about="populations" if beyond_chance else "people", level=0.95), strict=True
+            pairs,
+            explain_sides(sides, pairs, about="populations" if beyond_chance else "people", level=0.95),
+            strict=True,
         ):
             if isinstance(answer, str):  # all pairs together, of a few noise could hide nearly any difference
                 refused += 1

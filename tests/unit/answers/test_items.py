@@ -7,14 +7,15 @@ import pyarrow as pa
 import pytest
 
 import armslength as al
+from flat_protocol import flat_protocol
 
 NAMES = [f"item {number}" for number in range(3000)]
 
 
 def release(counts, labels=("north", "harbor"), **fields):
     known = {"sketch_dim": 400, "seed": "items", "input_dim": counts.shape[1]} | fields.pop("transform", {})
-    protocol = al.Protocol(al.SparseJL(**known), **({"epsilon": 5, "contribution": 1} | fields))
-    return protocol.release(counts, labels=list(labels), ledger=al.NO_LEDGER)
+    protocol = flat_protocol(al.SparseJL(**known), **{"epsilon": 5, "contribution": 1} | fields)
+    return al.release(protocol, counts, labels=list(labels), ledger=al.NO_LEDGER)
 
 
 def counts_of(**amounts):
@@ -108,20 +109,20 @@ def test_rows_in_the_clear_are_marked():
 def test_an_open_vocabulary_of_names_and_of_numbers():
     events = pa.table({"person": [str(n) for n in range(900)], "item": ["é"] * 800 + ["W01"] * 100})
     protocol = al.Protocol(
-        al.SparseJL(sketch_dim=400, seed="items"), epsilon=5, contribution=1, unit="one person"
+        al.SparseJL(sketch_dim=400, seed="items"), al.Counts(1), epsilon=5, unit="one person"
     )
-    b = protocol.release_table(events, person="person", item="item", label="b", ledger=al.NO_LEDGER)
-    a = protocol.release_table(events[:0], person="person", item="item", label="a", ledger=al.NO_LEDGER)
+    b = al.release(protocol, events, person="person", item="item", label="b", ledger=al.NO_LEDGER)
+    a = al.release(protocol, events[:0], person="person", item="item", label="a", ledger=al.NO_LEDGER)
     answer = al.explain_items(a, b, ["e\u0301", "W01", "Z47"])  # the same in NFC
     assert answer.items[0] == "é"
     assert answer.unit == "counts"
     with pytest.raises(al.ParameterError, match="string"):
         al.explain_items(a, b, [1, 2])
     numbers = al.Protocol(
-        al.SparseJL(sketch_dim=400, seed="items"), epsilon=5, contribution=1, unit="one person", items="int64"
+        al.SparseJL(sketch_dim=400, seed="items"), al.Counts(1), epsilon=5, unit="one person", items="int64"
     )
     events = pa.table({"person": [str(n) for n in range(900)], "item": [7] * 900})
-    b = numbers.release_table(events, person="person", item="item", label="b", ledger=al.NO_LEDGER)
+    b = al.release(numbers, events, person="person", item="item", label="b", ledger=al.NO_LEDGER)
     assert al.explain_items(b - b, b, ["7", "8"]).items[0] == "7"
     with pytest.raises(al.ParameterError, match="integers"):
         al.explain_items(b, b, ["seven"])
@@ -142,9 +143,11 @@ def test_names_of_a_fixed_vocabulary():
 def test_items_of_a_record():
     record = {"sex": ["F", "M"], "age": [18, 40, 65]}
     items = al.record_items(record)
-    protocol = al.Protocol(al.Identity(input_dim=len(items)), epsilon=5, record=record, unit="one person")
+    protocol = al.Protocol(
+        al.Identity(input_dim=len(items)), al.Votes(record=record), epsilon=5, unit="one person"
+    )
     people = pa.table({"id": [str(n) for n in range(300)], "sex": ["F"] * 300, "age": [30] * 300})
-    b = protocol.release_table(people, person="id", label="b", ledger=al.NO_LEDGER)
+    b = al.release(protocol, people, person="id", label="b", ledger=al.NO_LEDGER)
     answer = al.explain_items(b - b, b, ["sex=F", "sex=M"])
     assert (answer.items[0], answer.verdict[0]) == ("sex=F", "more")
     assert len(al.explain_items(b - b, b, items).items) == len(items)
@@ -154,10 +157,9 @@ def voters(rng, parties, people, shares, epsilon=50, **transform):
     """Votes of parties whose people have each item of a list with its share."""
     protocol = al.Protocol(
         al.SparseJL(**({"sketch_dim": 600, "seed": "voters"} | transform)),
+        al.Votes(total_share="0.1"),
         epsilon=epsilon,
-        contribution="vote",
         unit="one person",
-        total_share="0.1",
     )
     party, person, item = np.nonzero(rng.random((parties, people, len(shares))) < shares)
     names = [f"p{number}" for number in range(parties)]
@@ -169,7 +171,7 @@ def voters(rng, parties, people, shares, epsilon=50, **transform):
         }
     )
     columns = {"person": "who", "item": "what", "group": "where", "public_groups": names}
-    return protocol.release_table(events, **columns, ledger=al.NO_LEDGER)
+    return al.release(protocol, events, **columns, ledger=al.NO_LEDGER)
 
 
 @pytest.mark.parametrize("transform", [{}, {"sparsity": 3, "sketch_dim": 900}], ids=["one block", "three"])
@@ -263,7 +265,7 @@ def test_a_list_too_long_is_refused_with_what_to_do():
 )
 def test_transforms_that_cannot_are_refused(transform, word):
     protocol = al.Protocol(transform, epsilon=1, delta="1e-6", noise="gaussian")
-    rows = protocol.release(np.ones((2, 64), dtype=int), ledger=al.NO_LEDGER)
+    rows = al.release(protocol, np.ones((2, 64), dtype=int), ledger=al.NO_LEDGER)
     with pytest.raises(al.ParameterError, match=word):
         al.explain_items(rows[0], rows[1], [1])
 
@@ -281,10 +283,10 @@ def test_hostile_items(items):
 @pytest.mark.parametrize("items", [[""], ["\ud800"], ["a", "a"], ["é", "e\u0301"], ["\U000e0fff"]])
 def test_hostile_names(items):
     protocol = al.Protocol(
-        al.SparseJL(sketch_dim=400, seed="items"), epsilon=5, contribution=1, unit="one person"
+        al.SparseJL(sketch_dim=400, seed="items"), al.Counts(1), epsilon=5, unit="one person"
     )
     events = pa.table({"person": ["1"], "item": ["a"]})
-    row = protocol.release_table(events, person="person", item="item", label="b", ledger=al.NO_LEDGER)
+    row = al.release(protocol, events, person="person", item="item", label="b", ledger=al.NO_LEDGER)
     with pytest.raises(al.ArmslengthError):
         al.explain_items(row, row, items)
 

@@ -14,7 +14,7 @@ RNG = np.random.default_rng(2)
 
 def released(rows, protocol=PROTOCOL, largest=20, prefix="r"):
     data = RNG.integers(0, largest + 1, (rows, 300))
-    return protocol.release(data, labels=[f"{prefix}{row}" for row in range(rows)], ledger=al.NO_LEDGER)
+    return al.release(protocol, data, labels=[f"{prefix}{row}" for row in range(rows)], ledger=al.NO_LEDGER)
 
 
 @pytest.fixture(params=[False, True], ids=["one tile", "many tiles"])
@@ -100,7 +100,7 @@ def test_a_clear_neighbor_is_sure_and_said_so():
     x[1, :] = 1
     x[2:, :150] = 500
     x[3, 200:] = 500
-    sketches = PROTOCOL.release(x, labels=["a", "b", "c", "d"], ledger=al.NO_LEDGER)
+    sketches = al.release(PROTOCOL, x, labels=["a", "b", "c", "d"], ledger=al.NO_LEDGER)
     found = al.nearest(sketches, count=2)
     assert found.labels[0][0] == "b"
     assert found.surely_nearest[0]
@@ -112,7 +112,7 @@ def test_a_clear_neighbor_is_sure_and_said_so():
 
 
 def test_equal_parties_cannot_be_told_and_are_said_so():
-    sketches = PROTOCOL.release(np.zeros((9, 300), dtype=int), ledger=al.NO_LEDGER)
+    sketches = al.release(PROTOCOL, np.zeros((9, 300), dtype=int), ledger=al.NO_LEDGER)
     found = al.nearest(sketches, count=2, level=0.99999999)
     assert not found.surely_nearest.any()
     assert found.possible.all()
@@ -159,7 +159,7 @@ def test_one_row_alone_has_no_neighbor():
 @pytest.mark.parametrize("about", ["counts", "people"])
 @pytest.mark.parametrize("clear_first", [False, True])
 def test_rows_in_the_clear_are_noted_wherever_they_are(about, clear_first):
-    rule = al.Protocol(TRANSFORM, epsilon=1, total_share="0.5")
+    rule = al.Protocol(TRANSFORM, al.Arrays(total_share="0.5"), epsilon=1)
     clear = al.sketch_in_clear(rule, np.ones((3, 300), dtype=int), labels=["c1", "c2", "c3"])
     noisy = released(5, rule)
     index = al.concat([clear, noisy] if clear_first else [noisy, clear])
@@ -170,7 +170,7 @@ def test_rows_in_the_clear_are_noted_wherever_they_are(about, clear_first):
 
 @pytest.mark.parametrize("about", ["counts", "people"])
 def test_numbers_too_large_to_measure_are_refused(about):
-    rule = al.Protocol(TRANSFORM, epsilon=1, total_share="0.5")
+    rule = al.Protocol(TRANSFORM, al.Arrays(total_share="0.5"), epsilon=1)
     rows, large = released(3, rule), released(3, rule)
     for _ in range(5):
         large = large * 2.0**59

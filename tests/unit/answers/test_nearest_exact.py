@@ -10,13 +10,14 @@ from armslength.answers import nearest, pairs
 from armslength.estimates import distances
 from armslength.estimates.intervals import Level
 from armslength.sketches.noises import Noises
+from flat_protocol import flat_protocol
 
 RNG = np.random.default_rng(5)
 HUGE = 2**62
 
 
 def protocol(coordinates, epsilon="1", **known):
-    return al.Protocol(
+    return flat_protocol(
         al.SparseJL(input_dim=4096, sketch_dim=coordinates, sparsity=1, seed="exact search"),
         epsilon=epsilon,
         **known,

@@ -36,13 +36,9 @@ def protocol(seed="nine sites", chapters=CHAPTERS):
     groups = pa.table({"prefix": list(chapters), "group": list(chapters.values())})
     return al.Protocol(
         al.SparseJL(sketch_dim=512, seed=seed),
+        al.Votes(total_share="0.1", item_groups=al.ItemGroups(groups, share="0.1", limit=ITEMS)),
         epsilon=1,
-        contribution="vote",
         unit="one patient",
-        total_share="0.1",
-        margins=groups,
-        margin_share="0.1",
-        margin_contribution=ITEMS,
     )
 
 
@@ -69,7 +65,7 @@ def events(name, seed, people=0):
 
 def released(name, used, people=0):
     known = {"person": "person", "item": "item", "group": "site", "public_groups": [name]}
-    return used.release_table(events(name, SITES.index(name), people), ledger=al.NO_LEDGER, **known)
+    return al.release(used, events(name, SITES.index(name), people), ledger=al.NO_LEDGER, **known)
 
 
 @pytest.fixture(scope="module")

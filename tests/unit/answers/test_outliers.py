@@ -20,7 +20,7 @@ USUAL = [0.2, 0.2, 0.5]
 
 
 def rows_of(data, labels=None, protocol=PROTOCOL):
-    return protocol.release(np.atleast_2d(data), labels=labels, ledger=al.NO_LEDGER)
+    return al.release(protocol, np.atleast_2d(data), labels=labels, ledger=al.NO_LEDGER)
 
 
 def steps(*heights):
@@ -151,7 +151,7 @@ def test_whoever_is_large_enough_can_differ():
 def test_about_the_people_counted_and_for_rows():
     counts = np.random.default_rng(3).multinomial(20_000, np.full(400, 1 / 400), 6)
     counts[5, :50] += 500
-    rows = rows_of(counts, protocol=al.Protocol(TRANSFORM, epsilon=1, total_share="0.1"))
+    rows = rows_of(counts, protocol=al.Protocol(TRANSFORM, al.Arrays(total_share="0.1"), epsilon=1))
     found = al.outliers(rows, about="people")
     assert found.is_outlier.tolist() == [False] * 5 + [True]
     assert (found.about, found.reasons) == ("people", ("",) * 6)  # there are no item groups

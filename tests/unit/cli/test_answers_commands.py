@@ -14,10 +14,9 @@ from unit.cli.commands import run
 
 PROTOCOL = al.Protocol(
     al.SparseJL(input_dim=200, sketch_dim=64, seed="answers"),
+    al.Counts(1, total_share="0.5"),
     epsilon=4,
-    contribution=1,
     unit="u",
-    total_share="0.5",
 )
 COUNTS = ("--about", "counts")
 SURELY = ("--level", "0.999999")  # noise that is drawn anew: a false alarm in a million
@@ -34,7 +33,7 @@ def folder(tmp_path, monkeypatch):
     april = march.copy()
     april[3, :100] += 30
     for name, rows in (("march", march), ("april", april)):
-        PROTOCOL.release(rows, labels=LABELS, ledger=al.NO_LEDGER).save(f"{name}.parquet")
+        al.release(PROTOCOL, rows, labels=LABELS, ledger=al.NO_LEDGER).save(f"{name}.parquet")
     al.load("april.parquet")[[0, 1]].save("two.parquet")
     return tmp_path
 

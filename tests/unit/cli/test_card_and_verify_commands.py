@@ -12,9 +12,9 @@ from unit.cli.commands import run
 
 PROTOCOL = al.Protocol(
     al.SparseJL(input_dim=50, sketch_dim=64, sparsity=1, seed="agreed"),
+    al.Counts(5),
     epsilon=1,
     unit="one patient",
-    contribution=5,
 )
 X = np.arange(100).reshape(2, 50) % 7
 
@@ -24,7 +24,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     PROTOCOL.save("protocol.json")
     ledger = al.Ledger("ledger.sqlite", create=True)
-    honest = PROTOCOL.release(X, labels=["north", "south"], population="visits", ledger=ledger)
+    honest = al.release(PROTOCOL, X, labels=["north", "south"], population="visits", ledger=ledger)
     honest.save("s.parquet")
     zeros = np.zeros((2, 64), np.int64)
     al.Sketches(zeros, honest.labels, honest.noises, [PROTOCOL]).save("zeros.parquet")
@@ -62,8 +62,8 @@ def test_a_card_as_markdown_and_json(folder):
 
 @pytest.mark.usefixtures("folder")
 def test_a_card_of_several_protocols_and_one_in_the_clear():
-    other = al.Protocol(PROTOCOL.transform, epsilon="0.5", unit="one patient", contribution=5)
-    al.concat([al.load("s.parquet"), other.release(X, labels=["a", "b"], ledger=al.NO_LEDGER)]).save(
+    other = al.Protocol(PROTOCOL.transform, al.Counts(5), epsilon="0.5", unit="one patient")
+    al.concat([al.load("s.parquet"), al.release(other, X, labels=["a", "b"], ledger=al.NO_LEDGER)]).save(
         "both.parquet"
     )
     done = run("show", "--card", "both.parquet")

@@ -32,11 +32,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pq.write_table(EVENTS, "visits.parquet")
     protocol = al.Protocol(
-        al.SparseJL(sketch_dim=16, seed="t"),
-        epsilon=1,
-        contribution="vote",
-        total_share="0.2",
-        unit="one patient",
+        al.SparseJL(sketch_dim=16, seed="t"), al.Votes(total_share="0.2"), epsilon=1, unit="one patient"
     )
     protocol.save("protocol.json")
     return tmp_path
@@ -153,12 +149,11 @@ def test_votes_and_item_groups_are_told_in_words():
     write_good_table()
     protocol = al.Protocol(
         al.SparseJL(sketch_dim=16, seed="t"),
+        al.Votes(
+            total_share="0.2",
+            item_groups=al.ItemGroups({"prefix": ["a", "b"], "group": ["A", "B"]}, share="0.3", limit=1),
+        ),
         epsilon=1,
-        contribution="vote",
-        total_share="0.2",
-        margins={"prefix": ["a", "b"], "group": ["A", "B"]},
-        margin_share="0.3",
-        margin_contribution=1,
         unit="one patient",
     )
     protocol.save("protocol.json")
@@ -180,9 +175,7 @@ def test_votes_and_item_groups_are_told_in_words():
 @pytest.mark.usefixtures("terminal")
 def test_amounts_are_told_with_what_the_contribution_keeps():
     write_good_table()
-    protocol = al.Protocol(
-        al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, contribution=1, unit="one patient"
-    )
+    protocol = al.Protocol(al.SparseJL(sketch_dim=16, seed="t"), al.Counts(1), epsilon=1, unit="one patient")
     protocol.save("protocol.json")
     words = " ".join(run("check", *COLUMNS, *GROUPS, "north,south").stdout.split())
     assert "50% of events at 1 a person; 2,100 people have more." in words

@@ -24,7 +24,7 @@ def file(tmp_path_factory):
     x = np.zeros((5, 300), dtype=int)
     x[2:4, :150], x[4, 150:] = 900, 4000
     path = tmp_path_factory.mktemp("cluster") / "sketches.parquet"
-    PROTOCOL.release(x, labels=["a1", "a2", "b1", "b2", "c"], ledger=al.NO_LEDGER).save(path)
+    al.release(PROTOCOL, x, labels=["a1", "a2", "b1", "b2", "c"], ledger=al.NO_LEDGER).save(path)
     return path
 
 
@@ -40,7 +40,7 @@ def test_groups_for_people(file):
 
 def test_parties_of_one_group_are_listed_once(tmp_path):
     labels = list("uvwxyz")
-    sketches = PROTOCOL.release(np.zeros((6, 300), dtype=int), labels=labels, ledger=al.NO_LEDGER)
+    sketches = al.release(PROTOCOL, np.zeros((6, 300), dtype=int), labels=labels, ledger=al.NO_LEDGER)
     sketches.save(tmp_path / "equal.parquet")
     done = run(tmp_path / "equal.parquet", *SURELY)
     assert "u, v, w, x, y, z" in done.output
@@ -74,7 +74,7 @@ def test_a_cut_is_listed(file):
 
 
 def test_wrong_input_is_one_line(file, tmp_path):
-    PROTOCOL.release(np.zeros((1, 300), dtype=int), ledger=al.NO_LEDGER).save(tmp_path / "one.parquet")
+    al.release(PROTOCOL, np.zeros((1, 300), dtype=int), ledger=al.NO_LEDGER).save(tmp_path / "one.parquet")
     for arguments, message in [
         ((file, "--cut", "9"), "--cut must be"),
         ((tmp_path / "one.parquet",), "comparing needs at least 2 rows"),

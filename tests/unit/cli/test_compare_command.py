@@ -16,7 +16,7 @@ from unit.cli import commands
 run = partial(commands.run, "compare")
 
 TRANSFORM = al.SparseJL(input_dim=300, sketch_dim=32, sparsity=1, seed="compare command")
-PROTOCOL = al.Protocol(TRANSFORM, epsilon=1, total_share="0.25")
+PROTOCOL = al.Protocol(TRANSFORM, al.Arrays(total_share="0.25"), epsilon=1)
 LONG = "the hospital with the very long name in the north of the country"
 LABELS = ["north", "south", "east", LONG]
 COUNTS = ("--about", "counts")
@@ -30,7 +30,7 @@ def file(tmp_path_factory):
     x[2, :100] = 1500
     x[3, 100:200] = 900
     path = tmp_path_factory.mktemp("compare") / "sketches.parquet"
-    PROTOCOL.release(x, labels=LABELS, ledger=al.NO_LEDGER).save(path)
+    al.release(PROTOCOL, x, labels=LABELS, ledger=al.NO_LEDGER).save(path)
     return path
 
 
@@ -115,7 +115,9 @@ def test_false_discoveries_are_at_another_level(file):
 def test_csv_holds_no_formula(tmp_path):
     labels = ['=HYPERLINK("x")', "+1", "-1", "@SUM(1)", "＝1", "＋1", "－1", "＠SUM(1)", "plain"]
     protocol = al.Protocol(TRANSFORM, epsilon=1)
-    protocol.release(np.zeros((9, 300), int), labels=labels, ledger=al.NO_LEDGER).save(tmp_path / "s.parquet")
+    al.release(protocol, np.zeros((9, 300), int), labels=labels, ledger=al.NO_LEDGER).save(
+        tmp_path / "s.parquet"
+    )
     expected = ["'" + label for label in labels[:-1]] + ["plain"]
     rows = list(csv.DictReader(io.StringIO(run(tmp_path / "s.parquet", "--format", "csv").stdout)))
     assert {row["left"] for row in rows} | {row["right"] for row in rows} == set(expected)
@@ -161,8 +163,11 @@ def test_infinity_is_null_in_json_and_no_limit_for_people(tmp_path):
 
 
 def test_several_files_are_one_set(file, tmp_path):
-    more = al.Protocol(TRANSFORM, epsilon=2, total_share="0.25").release(
-        np.ones((1, 300), dtype=int), labels=["west"], ledger=al.NO_LEDGER
+    more = al.release(
+        al.Protocol(TRANSFORM, al.Arrays(total_share="0.25"), epsilon=2),
+        np.ones((1, 300), dtype=int),
+        labels=["west"],
+        ledger=al.NO_LEDGER,
     )
     more.save(tmp_path / "west.parquet")
     assert len(table(file, tmp_path / "west.parquet", *COUNTS)) == 10
@@ -188,7 +193,7 @@ def test_wrong_input_is_one_line_and_prints_nothing(file, tmp_path):
     assert run(damaged).exit_code == 5
     assert run(tmp_path / "missing.parquet").exit_code == 2
     other = al.Protocol(al.SparseJL(input_dim=300, sketch_dim=32, sparsity=1, seed="elsewhere"), epsilon=1)
-    other.release(np.zeros((1, 300), dtype=int), labels=["x"], ledger=al.NO_LEDGER).save(
+    al.release(other, np.zeros((1, 300), dtype=int), labels=["x"], ledger=al.NO_LEDGER).save(
         tmp_path / "other.parquet"
     )
     left_out = run(file, tmp_path / "other.parquet", *COUNTS)

@@ -77,7 +77,7 @@ def test_one_against_the_typical_party_and_two_groups():
 
 def test_files_without_margins_matter_only_if_they_are_asked_about(study):
     before = run("study", "north", "harbor", *SURELY).output
-    used = al.Protocol(chapters().transform, epsilon=1, contribution="vote", total_share="0.1")
+    used = al.Protocol(chapters().transform, al.Votes(total_share="0.1"), epsilon=1)
     few = counted(chapters(), ["mill", "dale"], [9000] * 2, [[800] * 5] * 2, np.random.default_rng(3))
     noises = Noises.fresh(os.urandom(32), used, "events")
     bare = al.Sketches(few.values, few.labels, noises, [used], few.totals, None, few.spread)
@@ -146,12 +146,10 @@ def test_items_instead_of_item_groups(study):
     typical = run("study", "north", "--items", "codes.txt")
     assert typical.exit_code == 0, typical.output
     assert "the typical party" in typical.output
-    plain = al.Protocol(
-        al.SparseJL(sketch_dim=256, seed="plain"), epsilon=1, contribution="vote", unit="one patient"
-    )
+    plain = al.Protocol(al.SparseJL(sketch_dim=256, seed="plain"), al.Votes(), epsilon=1, unit="one patient")
     events = {"person": ["a", "b"], "item": ["I10", "S72"], "group": ["north", "harbor"]}
     known = {"person": "person", "item": "item", "group": "group", "ledger": al.NO_LEDGER}
-    plain.release_table(pa.table(events), public_groups=["north", "harbor"], **known).save("bare.parquet")
+    al.release(plain, pa.table(events), public_groups=["north", "harbor"], **known).save("bare.parquet")
     only = run("bare.parquet", "north", "harbor", "--items", "codes.txt")
     assert only.exit_code == 0, only.output
     assert "3 items" in only.output

@@ -21,7 +21,7 @@ def folder(tmp_path):
     (top / "_SUCCESS").touch()
     for name, labels in PARTS.items():
         rows = rng.integers(0, 500, (len(labels), 300))
-        PROTOCOL.release(rows, labels=labels, ledger=al.NO_LEDGER).save(top / f"{name}.parquet")
+        al.release(PROTOCOL, rows, labels=labels, ledger=al.NO_LEDGER).save(top / f"{name}.parquet")
     return top
 
 
@@ -81,11 +81,11 @@ def test_each_query_of_a_label_has_its_own_verdict(folder):
     ):
         place.mkdir()
         names = [f"{place.name} {number}" for number in range(len(rows))]
-        PROTOCOL.release(np.array(rows), labels=names, ledger=al.NO_LEDGER).save(place / "index.parquet")
+        al.release(PROTOCOL, np.array(rows), labels=names, ledger=al.NO_LEDGER).save(place / "index.parquet")
     queries = folder / "queries"
     queries.mkdir()
     for number, value in enumerate((10**6, 0)):
-        query = PROTOCOL.release(np.full((1, 300), value), labels=["q"], ledger=al.NO_LEDGER)
+        query = al.release(PROTOCOL, np.full((1, 300), value), labels=["q"], ledger=al.NO_LEDGER)
         query.save(queries / f"{number}.parquet")
     asked = al.load(queries)
     far_one, near_one = (al.nearest(asked, al.load(place), count=1) for place in (far, near))

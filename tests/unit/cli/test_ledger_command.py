@@ -34,7 +34,7 @@ def charged(folder):
         protocol = al.Protocol(
             al.Identity(input_dim=8), epsilon="0.5", delta="1e-6", noise=noise, unit="one patient"
         )
-        protocol.release(data, labels=[label], population="visits", ledger="ledger.sqlite")
+        al.release(protocol, data, labels=[label], population="visits", ledger="ledger.sqlite")
     return folder / "ledger.sqlite"
 
 

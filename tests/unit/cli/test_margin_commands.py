@@ -11,7 +11,7 @@ from unit.cli.commands import run
 
 NEW = ("protocol", "new", "--epsilon", 1, "--contribution", "vote", "--unit", "one patient")
 NEW = (*NEW, "--sketch-dim", 16, "--total-share", "0.1", "-o", "protocol.json", "--overwrite")
-MARGINS = ("--margin-share", "0.2", "--margin-contribution", 2)
+MARGINS = ("--item-groups-share", "0.2", "--item-groups-limit", 2)
 RELEASE = ("release", "visits.csv", "--person", "who", "--item", "what", "--label", "north", "--no-ledger")
 RELEASE = (*RELEASE, "--no-check", "--protocol", "protocol.json", "-o", "sketches.parquet", "--overwrite")
 PLAN = ("plan", "--people", 3000, "--items-per-person", 5, "--epsilon", 1, "--max-sketch-dim", 64)
@@ -47,9 +47,9 @@ def new(*options):
 
 @pytest.mark.parametrize("file", ["prefixes.csv", "items.csv"])
 def test_a_file_of_item_groups(file):
-    shown, protocol = new("--margins", file, *MARGINS)
+    shown, protocol = new("--item-groups", file, *MARGINS)
     assert protocol.margins.names == ("Heart", "Injuries", "(other)")
-    assert ("--margins items.csv" in shown) is (file == "items.csv")
+    assert ("--item-groups items.csv" in shown) is (file == "items.csv")
     assert (protocol.margin_share * 5, protocol.margin_contribution) == (1, 2)
     again = run("show", "protocol.json")
     for text in (" ".join(output.split()) for output in (shown, again.output)):
@@ -66,12 +66,12 @@ def test_columns_of_a_record():
         "age:18,40",
         "--record",
         "sex=F,M",
-        "--margin-column",
+        "--item-group-column",
         "sex",
-        "--margin-column",
+        "--item-group-column",
         "age",
     )
-    made = run("protocol", "new", "--epsilon", 1, "--unit", "one patient", "--sketch-dim", 16, *record, "--margin-share", "0.2", "--total-share", "0.1", "-o", "record.json")  # fmt: skip
+    made = run("protocol", "new", "--epsilon", 1, "--unit", "one patient", "--sketch-dim", 16, *record, "--item-groups-share", "0.2", "--total-share", "0.1", "-o", "record.json")  # fmt: skip
     assert made.exit_code == 0, made.output
     protocol = al.Protocol.load("record.json")
     assert protocol.margins.columns == ("age", "sex")
@@ -81,13 +81,13 @@ def test_columns_of_a_record():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--margins", "items.csv", "--margin-column", "age", *MARGINS), "cannot be combined"),
-        (("--margins", "visits.csv", *MARGINS), "has none of them"),
-        (("--margins", "latin.csv", *MARGINS), "text in UTF-8"),
-        (("--margins", "twice.csv", *MARGINS), "'S' is listed twice in margins, in line 3"),
-        (("--margins", "items.csv", "--margin-contribution", 2), "--margin-share must be above 0"),
-        (("--margins", "items.csv", "--margin-share", "0.2"), "--margin-contribution is missing"),
-        (("--margin-column", "age", *MARGINS), "need a --record"),
+        (("--item-groups", "items.csv", "--item-group-column", "age", *MARGINS), "cannot be combined"),
+        (("--item-groups", "visits.csv", *MARGINS), "has none of them"),
+        (("--item-groups", "latin.csv", *MARGINS), "text in UTF-8"),
+        (("--item-groups", "twice.csv", *MARGINS), "'S' is listed twice in --item-groups, in line 3"),
+        (("--item-groups", "items.csv", "--item-groups-limit", 2), "--item-groups-share must be above 0"),
+        (("--item-groups", "items.csv", "--item-groups-share", "0.2"), "--item-groups-limit is missing"),
+        (("--item-group-column", "age", *MARGINS), "need a --record"),
     ],
 )
 def test_options_that_are_refused(options, words):
@@ -98,20 +98,22 @@ def test_options_that_are_refused(options, words):
 
 
 def test_a_release_needs_the_table_of_items_alone():
-    new("--margins", "items.csv", *MARGINS)
-    for options in ((), ("--margins", "prefixes.csv"), ("--margins", "visits.csv")):
+    new("--item-groups", "items.csv", *MARGINS)
+    for options in ((), ("--item-groups", "prefixes.csv"), ("--item-groups", "visits.csv")):
         done = run(*RELEASE, *options)
         assert done.exit_code != 0
-        assert "margins" in f"{done.output} {done.exception}"
-    new("--margins", "prefixes.csv", *MARGINS)
-    done = run(*RELEASE, "--margins", "prefixes.csv")
-    assert "leave --margins out" in f"{done.output} {done.exception}"
+        assert "item-groups" in f"{done.output} {done.exception}"
+    new("--item-groups", "prefixes.csv", *MARGINS)
+    done = run(*RELEASE, "--item-groups", "prefixes.csv")
+    assert "leave --item-groups out" in f"{done.output} {done.exception}"
     assert not Path("sketches.parquet").exists()
 
 
-@pytest.mark.parametrize(("file", "again"), [("items.csv", ("--margins", "items.csv")), ("prefixes.csv", ())])
+@pytest.mark.parametrize(
+    ("file", "again"), [("items.csv", ("--item-groups", "items.csv")), ("prefixes.csv", ())]
+)
 def test_a_release_has_margins(file, again):
-    new("--margins", file, *MARGINS)
+    new("--item-groups", file, *MARGINS)
     done = run(*RELEASE, *again)
     assert done.exit_code == 0, done.output
     assert al.load("sketches.parquet").margins.shape == (1, 4)
@@ -157,7 +159,7 @@ def test_plans_for_amounts_have_no_margins():
 def test_a_check_says_whether_the_item_groups_fit(monkeypatch):
     monkeypatch.setattr("armslength.cli.check.is_terminal", lambda _: True)
     check = ("check", *RELEASE[1:8], "--protocol", "protocol.json")
-    new("--margins", "prefixes.csv", "--margin-share", "0.2", "--margin-contribution", 1)
+    new("--item-groups", "prefixes.csv", "--item-groups-share", "0.2", "--item-groups-limit", 1)
     done = run(*check)
     assert done.exit_code == 7, done.output  # two people are too few
     text = " ".join(done.output.split())

@@ -15,7 +15,7 @@ NAMES = ["north", "south", "bay", "hill", "lake", "dale", "moor", "ford", "glen"
 FAR = "glen"
 SHARES = [[0.2, 0.3, 0.4, 0.1, 0.05]] * 8 + [[0.6, 0.1, 0.1, 0.4, 0.05]]
 USED = chapters(epsilon=4)
-BARE = al.Protocol(USED.transform, epsilon=4, contribution="vote", total_share="0.1")
+BARE = al.Protocol(USED.transform, al.Votes(total_share="0.1"), epsilon=4)
 COMMANDS = {
     "compare": (),
     "cluster": (),
@@ -31,12 +31,8 @@ ODD = {
     "margins": BARE,
     "seed": al.Protocol(
         al.SparseJL(sketch_dim=256, seed="other"),
+        al.Votes(total_share="0.1", item_groups=al.ItemGroups(CHAPTERS, share="0.4", limit=2)),
         epsilon=4,
-        contribution="vote",
-        total_share="0.1",
-        margins=CHAPTERS,
-        margin_share="0.4",
-        margin_contribution=2,
     ),
 }
 

@@ -23,7 +23,7 @@ def file(tmp_path_factory):
     x = np.zeros((5, 300), dtype=int)
     x[2, :150], x[3, 150:], x[4, 150:] = 900, 900, 900
     path = tmp_path_factory.mktemp("nearest") / "sketches.parquet"
-    PROTOCOL.release(x, labels=list("abcde"), ledger=al.NO_LEDGER).save(path)
+    al.release(PROTOCOL, x, labels=list("abcde"), ledger=al.NO_LEDGER).save(path)
     return path
 
 
@@ -64,7 +64,7 @@ def test_one_query_is_not_its_own_answer(file):
 def test_another_index(file, tmp_path):
     x = np.zeros((2, 300), dtype=int)
     x[1, :150] = 900
-    PROTOCOL.release(x, labels=["zero", "half"], ledger=al.NO_LEDGER).save(tmp_path / "index.parquet")
+    al.release(PROTOCOL, x, labels=["zero", "half"], ledger=al.NO_LEDGER).save(tmp_path / "index.parquet")
     rows = json.loads(
         run(file, "--index", tmp_path / "index.parquet", "--count", "1", "--format", "json").stdout
     )

@@ -126,7 +126,7 @@ def test_messages_name_what_is_wrong():
 
     assert "--record sex=" in refused("--record", "age:18", "--record", "sex", "--transform", "Identity")
     assert "'sx'" in refused(*RECORD, "--pair", "age,sx", "--sketch-dim", 16)
-    assert "--record needs votes" in refused(*RECORD, "--contribution", 2, "--transform", "Identity")
+    assert "leave out --record" in refused(*RECORD, "--contribution", 2, "--transform", "Identity")
     assert run("plan", *RECORD, "--contribution", 1, "--epsilon", 1, "--people", 500).exit_code == 2
 
 

@@ -53,9 +53,8 @@ def test_sums_are_those_of_a_table():
     names = [f"item {number}" for number in range(ITEMS)]
     protocol = al.Protocol(
         al.SparseJL(input_dim=ITEMS, sketch_dim=16, seed="drawn", sparsity=1),
+        al.Votes(total_share="0.1"),
         epsilon=1,
-        contribution="vote",
-        total_share="0.1",
         unit="one person",
         vocabulary=names,
     )

@@ -105,7 +105,7 @@ def test_no_upper_end_where_the_projection_is_too_coarse():
 
 
 def test_intervals_grow_with_the_level_and_with_the_number_of_pairs():
-    sketches = PROTOCOL.release(np.eye(5, 100, dtype=int) * 60, ledger=al.NO_LEDGER)
+    sketches = al.release(PROTOCOL, np.eye(5, 100, dtype=int) * 60, ledger=al.NO_LEDGER)
     estimate = al.squared_distances(sketches)
     last = None
     for level in (0.5, 0.8, 0.95, 0.99, 0.9999):
@@ -165,7 +165,7 @@ def test_the_law_at_zero_is_exact(tail):
 
 
 def test_resolved_uses_the_law_at_zero():
-    sketches = PROTOCOL.release(np.zeros((40, 100), dtype=int), ledger=al.NO_LEDGER)
+    sketches = al.release(PROTOCOL, np.zeros((40, 100), dtype=int), ledger=al.NO_LEDGER)
     estimate = al.squared_distances(sketches)
     noise = noise_of(PROTOCOL)
     deviate = -ndtri(0.05 / 2)
@@ -206,13 +206,13 @@ def test_any_combination_of_noises_has_quantiles(coefficients, protocol):
 
 @pytest.mark.parametrize("level", [0, 1, -1, 2, np.nan, "0.9", None, True])
 def test_bad_levels(level):
-    estimate = al.squared_distances(PROTOCOL.release(np.eye(2, 100, dtype=int), ledger=al.NO_LEDGER))
+    estimate = al.squared_distances(al.release(PROTOCOL, np.eye(2, 100, dtype=int), ledger=al.NO_LEDGER))
     with pytest.raises(al.ParameterError, match="level must"):
         estimate.interval(level)
 
 
 def test_bad_method_and_too_small_a_tail():
-    estimate = al.squared_distances(PROTOCOL.release(np.eye(2, 100, dtype=int), ledger=al.NO_LEDGER))
+    estimate = al.squared_distances(al.release(PROTOCOL, np.eye(2, 100, dtype=int), ledger=al.NO_LEDGER))
     with pytest.raises(al.ParameterError, match="method must be one of"):
         estimate.interval(0.9, method="normal")
     with pytest.raises(al.ParameterError, match="1e-12"):
@@ -229,7 +229,7 @@ def test_large_epsilon_needs_no_large_memory(epsilon, noise):
         delta=1e-6,
         noise=noise,
     )
-    sketches = protocol.release(np.eye(3, 100, dtype=int) * 9, ledger=al.NO_LEDGER)
+    sketches = al.release(protocol, np.eye(3, 100, dtype=int) * 9, ledger=al.NO_LEDGER)
     lower, upper = al.squared_distances(sketches).interval(1 - 1e-9)  # a fair miss would be one in 10^9
     truth = 162.0 * (1 - np.eye(3))
     assert (lower <= truth + 1e-9).all()
@@ -239,7 +239,7 @@ def test_large_epsilon_needs_no_large_memory(epsilon, noise):
 def test_scaled_sketches_need_no_large_memory_and_no_long_time():
     protocol = al.Protocol(al.GaussianJL(input_dim=1000, sketch_dim=64, seed="x"), epsilon=1, delta=1e-6)
     counts = np.random.default_rng(0).poisson(5, (12, 1000))
-    sketches = protocol.release(counts, ledger=al.NO_LEDGER)
+    sketches = al.release(protocol, counts, ledger=al.NO_LEDGER)
     shapes = al.concat(
         [row * (1 / total) for row, total in zip(sketches, counts.sum(axis=1).tolist(), strict=True)]
     )
@@ -252,7 +252,7 @@ def test_scaled_sketches_need_no_large_memory_and_no_long_time():
 
 @pytest.mark.parametrize("factor", [2.0**-59, 2.0**59])
 def test_extreme_multiples_end(factor):
-    sketches = PROTOCOL.release(np.eye(2, 100, dtype=int) * 60, ledger=al.NO_LEDGER) * factor
+    sketches = al.release(PROTOCOL, np.eye(2, 100, dtype=int) * 60, ledger=al.NO_LEDGER) * factor
     lower, upper = al.squared_distances(sketches).interval(0.9)
     assert (lower <= upper).all()
 
@@ -266,7 +266,7 @@ def test_few_and_many_coordinates(k):
 
 
 def test_approximate_intervals_guarantee_nothing():
-    sketches = PROTOCOL.release(np.eye(2, 100, dtype=int) * 60, ledger=al.NO_LEDGER)
+    sketches = al.release(PROTOCOL, np.eye(2, 100, dtype=int) * 60, ledger=al.NO_LEDGER)
     for estimate in (al.inner_products(sketches), al.similarities(sketches, about="counts")):
         with pytest.raises(al.ParameterError, match="approximate interval"):
             estimate.interval(0.9, method="guaranteed")
@@ -327,8 +327,10 @@ def test_different_noises_are_never_resolved_too_soon(name, k):
 def test_many_different_noises_need_few_laws():
     generator = np.random.default_rng(3)
     parts = [
-        al.Protocol(PROTOCOL.transform, epsilon=str(epsilon)).release(
-            np.eye(1, 100, dtype=int), ledger=al.NO_LEDGER
+        al.release(
+            al.Protocol(PROTOCOL.transform, epsilon=str(epsilon)),
+            np.eye(1, 100, dtype=int),
+            ledger=al.NO_LEDGER,
         )
         for epsilon in generator.uniform(0.3, 3, 40).round(4)
     ]
@@ -342,7 +344,7 @@ def test_many_different_noises_need_few_laws():
 
 
 def test_too_many_exact_laws_are_replaced_by_one_that_stands_for_them(monkeypatch):
-    row = PROTOCOL.release(np.eye(4, 100, dtype=int), ledger=al.NO_LEDGER)
+    row = al.release(PROTOCOL, np.eye(4, 100, dtype=int), ledger=al.NO_LEDGER)
     rows = al.concat([row[0], 2 * row[1], 3 * row[2], 5 * row[3]])
     estimate = al.squared_distances(rows)
     exact_lower, exact_upper = estimate.interval()
@@ -359,7 +361,7 @@ def test_a_sum_of_very_many_rows_has_a_law_that_stands_for_it(monkeypatch):
     tabulated = []
     made = quantiles._lattice_law
     monkeypatch.setattr(quantiles, "_lattice_law", lambda *known: tabulated.append(known[0]) or made(*known))
-    rows = PROTOCOL.release(np.zeros((3000, 100), dtype=int), ledger=al.NO_LEDGER)
+    rows = al.release(PROTOCOL, np.zeros((3000, 100), dtype=int), ledger=al.NO_LEDGER)
     sums = al.concat([sum_rows(rows[:1000], "a"), sum_rows(rows[1000:2000], "b"), sum_rows(rows[2000:], "c")])
     lower, upper = al.squared_distances(sums).interval()
     assert (lower <= upper).all()
@@ -368,7 +370,7 @@ def test_a_sum_of_very_many_rows_has_a_law_that_stands_for_it(monkeypatch):
 
 def test_rows_with_very_many_noises_in_common_are_refused():
     """Each pair of 200 sums of the same 300 rows has 600 noises to merge: 12 million, and memory for them."""
-    total = sum_rows(PROTOCOL.release(np.zeros((300, 100), dtype=int), ledger=al.NO_LEDGER), "all")
+    total = sum_rows(al.release(PROTOCOL, np.zeros((300, 100), dtype=int), ledger=al.NO_LEDGER), "all")
     sums = al.concat([number * total for number in range(1, 201)])
     for ask in (al.squared_distances, al.inner_products):
         with pytest.raises(al.ParameterError, match="compare fewer rows"):

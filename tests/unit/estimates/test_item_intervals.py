@@ -116,7 +116,7 @@ def test_intervals_hold_their_estimates(blocks):
     rng = np.random.default_rng(blocks)
     counts = rng.poisson(20, (2, 500))
     transform = al.SparseJL(input_dim=500, sketch_dim=600, sparsity=blocks, seed="items")
-    rows = al.Protocol(transform, epsilon=1).release(counts, ledger=al.NO_LEDGER)
+    rows = al.release(al.Protocol(transform, epsilon=1), counts, ledger=al.NO_LEDGER)
     for count in (1, 5, 20):
         found = item_intervals([rows[1] - rows[0]], np.arange(count), 0.05)
         assert (found.lower <= found.value).all()

@@ -7,9 +7,12 @@ import pytest
 import armslength as al
 from armslength.estimates import shapes
 from armslength.estimates.intervals import Level
+from flat_protocol import flat_protocol
 
 PROTOCOL = al.Protocol(
-    al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="shapes"), epsilon=1, total_share="0.25"
+    al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="shapes"),
+    al.Arrays(total_share="0.25"),
+    epsilon=1,
 )
 RNG = np.random.default_rng(4)
 SHAPES = RNG.gamma(1, 1, (3, 300))
@@ -22,7 +25,7 @@ def data(sizes=SIZES):
 
 
 def released(sizes=SIZES, protocol=PROTOCOL, labels=None):
-    return protocol.release(data(sizes), labels=labels, ledger=al.NO_LEDGER)
+    return al.release(protocol, data(sizes), labels=labels, ledger=al.NO_LEDGER)
 
 
 def divided(sketches):
@@ -53,7 +56,10 @@ def test_rows_that_share_noise():
 
 
 def test_the_noise_of_a_rule_is_never_smaller_and_hardly_larger(monkeypatch):
-    a, b = released(), released(protocol=al.Protocol(PROTOCOL.transform, epsilon="0.1", total_share="0.9"))
+    a, b = (
+        released(),
+        released(protocol=al.Protocol(PROTOCOL.transform, al.Arrays(total_share="0.9"), epsilon="0.1")),
+    )
     grid = _distance_ends(a, b, monkeypatch)
     exact = al.squared_distances(divided(a), divided(b)).interval(1 - 0.05 * 0.8)
     # Both round the ratio in the quantiles' law, not always to the same one.
@@ -135,7 +141,9 @@ def test_the_error_is_split_and_not_exceeded(monkeypatch):
 
 def test_a_coarse_sketch_has_no_upper_end():
     coarse = al.Protocol(
-        al.SparseJL(input_dim=300, sketch_dim=8, sparsity=1, seed="coarse"), epsilon=1, total_share="0.25"
+        al.SparseJL(input_dim=300, sketch_dim=8, sparsity=1, seed="coarse"),
+        al.Arrays(total_share="0.25"),
+        epsilon=1,
     )
     for method in ("asymptotic", "guaranteed"):
         lower, upper = al.distances(released(protocol=coarse), about="people").interval(0.9999, method=method)
@@ -185,7 +193,7 @@ def test_blocks_are_what_all_at_once_is(monkeypatch):
 def test_without_totals_shapes_are_refused():
     plain = al.Protocol(al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="shapes"), epsilon=1)
     with pytest.raises(al.ParameterError, match="without totals"):
-        al.distances(plain.release(data(), ledger=al.NO_LEDGER), about="people")
+        al.distances(al.release(plain, data(), ledger=al.NO_LEDGER), about="people")
 
 
 @pytest.mark.parametrize("level", [0.5, 0.999999])
@@ -216,7 +224,7 @@ def test_a_total_below_0_has_no_shape():
 
 
 def test_coarse_totals_fall_back_to_the_box():
-    coarse = al.Protocol(PROTOCOL.transform, epsilon=1, total_share="0.0005")
+    coarse = al.Protocol(PROTOCOL.transform, al.Arrays(total_share="0.0005"), epsilon=1)
     estimate = shapes.squared_shape_distances(released(protocol=coarse))
     level = Level.of(0.999, "asymptotic", 1)
     box = estimate.rule.box(level)
@@ -228,7 +236,7 @@ def test_coarse_totals_fall_back_to_the_box():
 
 
 def test_an_empty_party_is_unknown_also_where_totals_have_little_noise():
-    protocol = al.Protocol(PROTOCOL.transform, epsilon=1, total_share="0.9")
+    protocol = al.Protocol(PROTOCOL.transform, al.Arrays(total_share="0.9"), epsilon=1)
     sketches = released((20_000, 0), protocol=protocol)
     while not 0 < sketches.totals[1] < 4:  # noise of scale 1.1
         sketches = released((20_000, 0), protocol=protocol)
@@ -241,13 +249,13 @@ def test_an_empty_party_is_unknown_also_where_totals_have_little_noise():
 def test_no_vote_is_negative_and_neither_is_a_cosine():
     transform = al.SparseJL(sketch_dim=64, seed="votes")  # of signs
     fields = {"contribution": "vote", "total_share": "0.1", "spread_sample": "1", "unit": "one person"}
-    votes = al.Protocol(transform, epsilon=1, **fields)
+    votes = flat_protocol(transform, epsilon=1, **fields)
     people = np.arange(3000)
     parties = [f"party {number}" for number in range(6)]
     of_people = pa.array(parties).take(pa.array(people % 6))
     events = pa.table({"person": people, "item": (people % 12).astype(str), "party": of_people})
     names = {"person": "person", "item": "item", "group": "party", "public_groups": parties}
-    rows = votes.release_table(events, **names, ledger=al.NO_LEDGER)
+    rows = al.release(votes, events, **names, ledger=al.NO_LEDGER)
     for beyond_chance in (False, True):
         cosines = al.similarities(rows, about="populations" if beyond_chance else "people")
         assert cosines.value.min() == cosines.interval(0.95)[0].min() == 0

@@ -83,7 +83,7 @@ def test_chosen_pairs_are_those_of_the_matrix():
 def test_intervals_are_those_of_a_fine_search(epsilon, transform, level, monkeypatch):
     # Where noise is nearly always 0 the limits have steps.
     protocol = al.Protocol(transform, epsilon=epsilon)
-    row = protocol.release(np.zeros((1, transform.input_dim), dtype=int), ledger=al.NO_LEDGER)
+    row = al.release(protocol, np.zeros((1, transform.input_dim), dtype=int), ledger=al.NO_LEDGER)
     rule = interval_rule(ErrorModel.of(protocol), PairNoise.of(row.noises.terms(0)))
     threshold = rule.smallest_resolved(Level.of(level, "asymptotic", 1))
     asked = np.concatenate(
@@ -104,7 +104,7 @@ def test_intervals_are_those_of_a_fine_search(epsilon, transform, level, monkeyp
 
 
 def test_estimates_do_not_depend_on_how_squares_are_made(monkeypatch):
-    sketches = PROTOCOL.release(np.random.default_rng(1).poisson(5, (60, 40)), ledger=al.NO_LEDGER)
+    sketches = al.release(PROTOCOL, np.random.default_rng(1).poisson(5, (60, 40)), ledger=al.NO_LEDGER)
     both = al.concat([sketches, sketches[3] + sketches[4], sketches[0] * 2])
     fast = al.squared_distances(both)
     monkeypatch.setattr(distances, "_products_will_do", lambda *_: False)
@@ -123,7 +123,7 @@ def test_a_small_noise_beside_a_large_one_keeps_its_digits():
     )
     x = np.zeros((3, 1000), dtype=int)
     x[1, 0], x[2, 0] = 3, 4
-    parts = [protocol.release(x, ledger=al.NO_LEDGER) for protocol in (loud, quiet)]
+    parts = [al.release(protocol, x, ledger=al.NO_LEDGER) for protocol in (loud, quiet)]
     for order in (parts, parts[::-1], [parts[0], al.sketch_in_clear(loud, x)]):
         estimate = al.squared_distances(al.concat(order))
         first = 0 if order is not parts and order[0] is parts[1] else 3
@@ -132,7 +132,7 @@ def test_a_small_noise_beside_a_large_one_keeps_its_digits():
 
 
 def test_no_rows_have_no_distances():
-    sketches = PROTOCOL.release(np.ones((3, 40), dtype=int), ledger=al.NO_LEDGER)
+    sketches = al.release(PROTOCOL, np.ones((3, 40), dtype=int), ledger=al.NO_LEDGER)
     none = sketches[[]]
     for pair, shape in (((none,), (0, 0)), ((none, sketches), (0, 3)), ((sketches, none), (3, 0))):
         estimate = al.squared_distances(*pair)
@@ -140,7 +140,7 @@ def test_no_rows_have_no_distances():
 
 
 def test_a_row_that_comes_twice_is_the_same_row():
-    sketches = PROTOCOL.release(np.random.default_rng(2).poisson(5, (4, 40)), ledger=al.NO_LEDGER)
+    sketches = al.release(PROTOCOL, np.random.default_rng(2).poisson(5, (4, 40)), ledger=al.NO_LEDGER)
     estimate = al.squared_distances(sketches[[0, 2, 0, 3]])
     assert estimate.value[0, 2] == estimate.value[2, 0] == 0
     assert estimate.variance[0, 2] == 0

@@ -13,7 +13,7 @@ K, UNIT = 8, 0.5  # c² = 1/s
 
 
 def release(protocol, labels="abcd"):
-    return protocol.release(X, ledger=al.NO_LEDGER, labels=list(labels))
+    return al.release(protocol, X, ledger=al.NO_LEDGER, labels=list(labels))
 
 
 def by_hand(a, b, kappa2):
@@ -37,7 +37,9 @@ def test_squared_distances_between_two_parties():
 def test_the_paper_s_main_theorem_needs_twice_its_printed_constant():
     # Erratum 1: with b = √s/ε the debias is 4ks/ε², not 2ks/ε². In the limit of a fine grid:
     fine = al.Protocol(
-        al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"), epsilon=1, resolution=2.0**-20
+        al.SparseJL(input_dim=6, sketch_dim=8, sparsity=2, seed="x"),
+        al.Arrays(resolution=2.0**-20),
+        epsilon=1,
     )
     debias = K * 2 * fine.law.second_moment * fine.unit_squared
     assert debias == pytest.approx(4 * 8 * 2 / 1**2, rel=1e-9)

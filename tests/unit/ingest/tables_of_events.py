@@ -12,13 +12,14 @@ import pyarrow.parquet as pq
 from pyarrow import feather
 
 import armslength as al
+from flat_protocol import flat_protocol
 
 GROUPS = ["north", "south", "empty", "east"]
 KEY = bytes(range(32))
 ITEMS = 12
 SECRET = "zq-secret-zq"  # noqa: S105  # a value that no message may show
 # noise that is 0 almost surely: e^(-1000) a coordinate
-EXACT = al.Protocol(al.SparseJL(sketch_dim=32, seed="t"), epsilon=1000, contribution=1, unit="one person")
+EXACT = al.Protocol(al.SparseJL(sketch_dim=32, seed="t"), al.Counts(1), epsilon=1000, unit="one person")
 
 
 def random_events(seed, *, weighted):
@@ -39,7 +40,7 @@ def random_events(seed, *, weighted):
 
 def counting_protocol(contribution=5, epsilon=1, **known):
     """A protocol under which exact integers are amounts, or votes in grid units: column numbers, no projection."""
-    return al.Protocol(
+    return flat_protocol(
         al.Identity(input_dim=ITEMS),
         epsilon=epsilon,
         contribution=contribution,
@@ -124,7 +125,7 @@ def release(source, protocol=EXACT, **known):
         "ledger": al.NO_LEDGER,
         **known,
     }
-    return protocol.release_table(source, **arguments)
+    return al.release(protocol, source, **arguments)
 
 
 def table(rows):

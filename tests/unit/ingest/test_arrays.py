@@ -14,11 +14,12 @@ from scipy import sparse
 import armslength as al
 from armslength.ingest.arrays import projected_sums
 from armslength.noise import draw as door
+from flat_protocol import flat_protocol
 
 D = 5
 TRANSFORM = al.SparseJL(input_dim=D, sketch_dim=8, sparsity=2, seed="x")
 COUNTS = al.Protocol(TRANSFORM, epsilon=1, unit="one patient")
-REAL = al.Protocol(TRANSFORM, epsilon=1, resolution=0.25, on_grid=False)
+REAL = al.Protocol(TRANSFORM, al.Arrays(resolution=0.25, on_grid=False), epsilon=1)
 X = np.arange(15).reshape(3, D)
 NAMES = list("abcde")
 
@@ -131,14 +132,14 @@ def test_bad_input_is_one_clear_line_and_costs_nothing(kind, tmp_path, monkeypat
     monkeypatch.setattr(door, "SecretBits", None)  # any draw would fail loudly
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     with pytest.raises(al.InputError, match=says) as caught:
-        protocol.release(X, ledger=ledger, population="p")
+        al.release(protocol, X, ledger=ledger, population="p")
     assert "\n" not in str(caught.value)
     assert "777" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_sparse_input_needs_zero_in_the_range():
-    protocol = al.Protocol(TRANSFORM, epsilon=1, value_range=(1, 5))
+    protocol = al.Protocol(TRANSFORM, al.Arrays(value_range=(1, 5)), epsilon=1)
     with pytest.raises(al.InputError, match="contain 0"):
         projected_sums(protocol, sparse.csr_array(X), None, 1)
     assert projected_sums(protocol, X, None, 1).values.shape == (3, 8)
@@ -153,8 +154,8 @@ def test_sparse_input_needs_zero_in_the_range():
 )
 def test_sparse_integers_are_clamped_before_they_can_wrap(low, high):
     for protocol in (
-        al.Protocol(TRANSFORM, epsilon=1, value_range=(0, 100)),
-        al.Protocol(TRANSFORM, epsilon=1, resolution=4, on_grid=False, changed_entries=1),
+        al.Protocol(TRANSFORM, al.Arrays(value_range=(0, 100)), epsilon=1),
+        al.Protocol(TRANSFORM, al.Arrays(resolution=4, on_grid=False, changed_entries=1), epsilon=1),
     ):
         matrices = [
             sparse.coo_array((values, (np.zeros(len(values), int), np.zeros(len(values), int))), shape=(1, D))
@@ -216,16 +217,16 @@ def test_the_index_of_a_data_frame_names_the_rows():
         pd.CategoricalIndex(["north", "south", "west"], categories=["west", "south", "north"]),
     ):
         named = frame.set_axis(index, axis=0)
-        for sketches in (COUNTS.release(named, ledger=al.NO_LEDGER), al.sketch_in_clear(COUNTS, named)):
+        for sketches in (al.release(COUNTS, named, ledger=al.NO_LEDGER), al.sketch_in_clear(COUNTS, named)):
             assert list(sketches.labels) == ["north", "south", "west"]
-        labels = COUNTS.release(named, ledger=al.NO_LEDGER, labels=list("abc")).labels
+        labels = al.release(COUNTS, named, ledger=al.NO_LEDGER, labels=list("abc")).labels
         assert list(labels) == list("abc")
     for index in ([7, 8, 9], pd.MultiIndex.from_product([["a"], [1, 2, 3]]), pd.RangeIndex(3)):
-        numbered = COUNTS.release(frame.set_axis(index, axis=0), ledger=al.NO_LEDGER)
+        numbered = al.release(COUNTS, frame.set_axis(index, axis=0), ledger=al.NO_LEDGER)
         assert list(numbered.labels) == ["0", "1", "2"]
     for index in (["north", "north", "west"], pd.Index(["a", None, "b"], dtype="string")):
         with pytest.raises(al.InputError, match="index of X"):
-            COUNTS.release(frame.set_axis(index, axis=0), ledger=al.NO_LEDGER)
+            al.release(COUNTS, frame.set_axis(index, axis=0), ledger=al.NO_LEDGER)
 
 
 def test_large_integers_beside_floats_in_a_list_are_refused():
@@ -260,7 +261,7 @@ def test_a_sparse_matrix_of_too_many_places_is_refused():
 )
 def test_columns_that_lie_together_are_the_same_data(kind, setting):
     # A frame's to_numpy() has this layout, and tiles read rows.
-    protocol = al.Protocol(
+    protocol = flat_protocol(
         al.SparseJL(input_dim=64, sketch_dim=16, sparsity=2, seed="x"), epsilon=1, **setting
     )
     Y = np.random.default_rng(0).integers(-5 if np.dtype(kind).kind != "u" else 0, 6, (40, 64)).astype(kind)
@@ -273,7 +274,7 @@ def test_columns_that_lie_together_are_the_same_data(kind, setting):
 
 @pytest.mark.parametrize("low", [2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**40])
 def test_a_range_at_the_end_of_32_bits(low):
-    protocol = al.Protocol(al.Identity(input_dim=8), epsilon=1, value_range=(low, low + 10))
+    protocol = al.Protocol(al.Identity(input_dim=8), al.Arrays(value_range=(low, low + 10)), epsilon=1)
     values = np.array([[low - 5, low - 1, low, low + 1, low + 9, low + 10, low + 11, 0]], dtype=np.float64)
     expected = np.clip(values, low, low + 10).astype(np.int64)
     assert np.array_equal(projected_sums(protocol, values, None, 1).values, expected)
@@ -309,7 +310,7 @@ def test_spare_room_behind_the_last_entry_is_not_read(transform, kept, monkeypat
     protocol = al.Protocol(transform, epsilon=1, noise="laplace")
     assert np.array_equal(projected_sums(protocol, matrix, None, 1).values, transform.apply(dense))
     assert np.array_equal(transform.apply(matrix), transform.apply(dense))
-    assert len(protocol.release(matrix, ledger=al.NO_LEDGER)) == 2
+    assert len(al.release(protocol, matrix, ledger=al.NO_LEDGER)) == 2
 
 
 def test_sparse_matrices_begin_with_their_first_entry():
@@ -329,11 +330,8 @@ def test_integers_in_any_order_are_those_of_their_sums(resolution, value_range):
     np.add.at(dense, (np.repeat([0, 1], [40, 50]), places), values)
     protocol = al.Protocol(
         al.SparseJL(input_dim=30, sketch_dim=8, sparsity=1, seed="any order"),
+        al.Arrays(radius=4, resolution=resolution, value_range=value_range, total_share="0.1"),
         epsilon=1,
-        radius=4,
-        resolution=resolution,
-        value_range=value_range,
-        total_share="0.1",
     )
     found, expected = al.sketch_in_clear(protocol, X), al.sketch_in_clear(protocol, dense)
     assert np.array_equal(found.values, expected.values)

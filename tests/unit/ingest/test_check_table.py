@@ -19,6 +19,7 @@ from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.ingest.spellings import Spellings
 from armslength.planner.least_people import least_people
 from armslength.protocol.neighbors import VOTE
+from flat_protocol import flat_protocol
 from unit.ingest.tables_of_events import (
     GROUPS,
     KEY,
@@ -89,7 +90,7 @@ def test_what_people_typically_have():
     assert result.votes.per_person == (3, 4)
     table = pa.table({"who": ["bot"] * (VOTE + 1), "what": np.arange(VOTE + 1)})
     protocol = al.Protocol(
-        al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, contribution="vote", unit="u", items="int64"
+        al.SparseJL(sketch_dim=16, seed="t"), al.Votes(), epsilon=1, unit="u", items="int64"
     )
     columns, one = EventColumns("who", "what"), public_groups_of(None, None, "all")
     result = check_table(TableJob.of(table, protocol, columns, one))
@@ -136,12 +137,8 @@ def heavy_persons():
 def test_a_small_memory_spills_and_gives_the_same(contribution, monkeypatch):
     events = heavy_persons()
     events = events.append_column("where", pa.array(np.resize(["north", "south", "east"], len(events))))
-    protocol = al.Protocol(
-        al.SparseJL(sketch_dim=16, seed="t"),
-        epsilon=1,
-        contribution=contribution,
-        unit="u",
-        items="int64",
+    protocol = flat_protocol(
+        al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, contribution=contribution, unit="u", items="int64"
     )
     compacted = []
     rule = KeyedOrder if contribution == 7 else CheckedVotes
@@ -225,7 +222,10 @@ def test_spellings_are_found_in_every_form_of_a_table(tmp_path):
 
 def test_ids_of_records_are_compared_and_their_items_are_not():
     protocol = al.Protocol(
-        al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, unit="one patient", record={"sex": "category"}
+        al.SparseJL(sketch_dim=16, seed="t"),
+        al.Votes(record={"sex": "category"}),
+        epsilon=1,
+        unit="one patient",
     )
     rows = pa.table({"who": ["CE7", "CE-7", "p8"], "sex": ["F", "f", "F"]})
     columns, one = EventColumns("who", None), public_groups_of(None, None, "all")
@@ -264,7 +264,7 @@ def test_of_very_many_ids_a_sample_is_compared():
 
 
 def protocol_of_text(**known):
-    return al.Protocol(
+    return flat_protocol(
         al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, contribution="vote", unit="one person", **known
     )
 
@@ -298,7 +298,7 @@ def test_items_that_are_listed_in_another_spelling(rule):
     table = pa.table({"who": ["p", "q", "r", "s", "t"], "what": items})
     columns, one = EventColumns("who", "what"), public_groups_of(None, None, "all")
     given = margins if rule == "item" else None
-    found = check_table(TableJob.of(table, protocol, columns, one, margins=given)).margins
+    found = check_table(TableJob.of(table, protocol, columns, one, item_groups=given)).margins
     assert found.in_none == pytest.approx(4 / 5)
     assert found.spelled_otherwise == pytest.approx(3 / 5)
     assert found.people_over == 0
@@ -317,7 +317,7 @@ def popular_items(people, items, rng):
 def test_swapped_columns_are_found(contribution):
     who, what = popular_items(5000, 800, np.random.default_rng(1))
     columns, one = EventColumns("who", "what"), public_groups_of(None, None, "all")
-    protocol = al.Protocol(
+    protocol = flat_protocol(
         al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, contribution=contribution, unit="u", items="int64"
     )
     for first, second, is_swapped in ((who, what, False), (what, who, True)):
@@ -328,7 +328,7 @@ def test_swapped_columns_are_found(contribution):
 def test_a_bot_and_few_people_are_not_swapped_columns():
     columns, one = EventColumns("who", "what"), public_groups_of(None, None, "all")
     protocol = al.Protocol(
-        al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, contribution=3, unit="u", items="int64"
+        al.SparseJL(sketch_dim=16, seed="t"), al.Counts(3), epsilon=1, unit="u", items="int64"
     )
     few = popular_items(60, 400, np.random.default_rng(2))
     for table in (heavy_persons(), pa.table(dict(zip(("who", "what"), few, strict=True)))):
@@ -439,10 +439,7 @@ def test_a_column_of_a_million_groups_is_bounded():
 def test_a_column_of_a_record_is_flagged_from_nine_tenths_on():
     """Of rows that have a person and a listed group; a category called (other) is no other."""
     record = {"sex": ["F", "M"], "100%=age": [18], "text": "category"}
-    protocol = al.Protocol(
-        al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, unit="one patient", record=record,
-        record_pairs=[("sex", "text")],
-    )  # fmt: skip
+    protocol = al.Protocol(al.SparseJL(sketch_dim=16, seed="t"), al.Votes(record=record, record_pairs=[("sex", "text")]), epsilon=1, unit="one patient")  # fmt: skip
     lost = ["x"] * 6 + [None] * 3
     rows = {
         "who": [*range(1, 11), None, 12],
@@ -469,7 +466,7 @@ def test_margins_are_those_of_a_naive_count(rule, bound):
         total_share="0.1",
     )
     table = None if rule == "prefix" else groups
-    job = job_of(as_table(events, text_items=True), protocol, margins=table)
+    job = job_of(as_table(events, text_items=True), protocol, item_groups=table)
     result = check_table(job, most_missing=0.01)
 
     def group_of(item):

@@ -15,6 +15,7 @@ from armslength.ingest.contributions import Events, KeyedOrder, Votes, ids_of, p
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups, TableJob
 from armslength.protocol.neighbors import VOTE
+from flat_protocol import flat_protocol
 from reference.contributions import bounded_counts, event_hash, group_hash, kept_of, sip, siphash
 from reference.votes import Projection, votes
 from statistical.limits import LIMIT, WRONG
@@ -324,7 +325,7 @@ def test_nobody_has_too_many_events_for_a_release(contribution):
     rows = 300_000
     transform = al.SparseJL(sketch_dim=32, seed="x")
     known = {"contribution": contribution, "unit": "u", "items": "int64", "total_share": "0.5"}
-    protocol = al.Protocol(transform, epsilon=1, **known)
+    protocol = flat_protocol(transform, epsilon=1, **known)
     table = pa.table({"who": ["heavy"] * rows + ["p"], "what": pa.array([*range(rows), 1], pa.int64())})
     groups, columns = PublicGroups(("all",), None), EventColumns("who", "what")
     enough, little = (

@@ -22,6 +22,7 @@ from armslength.ingest.event_columns import EventColumns, canonical_person
 from armslength.ingest.event_table import PublicGroups, TableJob
 from armslength.ingest.grid import Grid
 from armslength.protocol.neighbors import VOTE
+from flat_protocol import flat_protocol
 from unit.ingest.tables_of_events import KEY, counting_protocol
 
 OPEN = al.SparseJL(sketch_dim=64, seed="columns")
@@ -31,7 +32,7 @@ SECRET = "zq-secret-zq"  # noqa: S105  # a value that no message may show
 
 def open_protocol(items="string", **known):
     fields = {"contribution": 1000, "unit": "one person", "items": items, **known}
-    return al.Protocol(OPEN, epsilon=1, **fields)
+    return flat_protocol(OPEN, epsilon=1, **fields)
 
 
 def integers(source, protocol, weight=None):
@@ -81,7 +82,7 @@ def test_the_same_person_under_different_types_is_one_person(tmp_path):
     (tmp_path / "3.jsonl").write_text(
         '{"who": 12, "what": "c"}\n{"who": "12", "what": "d"}\n', encoding="utf-8"
     )
-    once = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person", total_share="0.5")
+    once = al.Protocol(OPEN, al.Counts(1, total_share="0.5"), epsilon=1, unit="one person")
     job = TableJob.of(sorted(tmp_path.iterdir()), once, EventColumns("who", "what"), ONE)
     assert job.sums(KEY).totals.tolist() == [1]
 
@@ -105,7 +106,7 @@ def test_ids_of_every_type_count_as_their_text(ids, role, tmp_path):
     texts = [None if value is None else str(value).removesuffix(".0") for value in ids.to_pylist()]
     rest = {"who": ["a", "b", "c"], "what": ["x", "y", "z"], "where": ["7"] * 3}
     groups = PublicGroups(tuple({"7", "other", *filter(None, texts)}), "where")
-    protocol = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person", total_share="0.5")
+    protocol = al.Protocol(OPEN, al.Counts(1, total_share="0.5"), epsilon=1, unit="one person")
 
     def sums(source):
         found = TableJob.of(source, protocol, EventColumns("who", "what", "where"), groups).sums(KEY)
@@ -166,7 +167,7 @@ def test_an_item_with_a_character_that_nobody_has_assigned_is_left_out(item, kin
 
 def test_a_character_that_nobody_has_assigned_is_left_out_before_the_bound():
     # it must not take the place of an event that counts
-    one = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person")
+    one = al.Protocol(OPEN, al.Counts(1), epsilon=1, unit="one person")
     table = pa.table({"who": ["a"] * 9, "what": ["x", *(f"\u0378{n}" for n in range(8))]})
     for key in (bytes([number]) * 32 for number in range(8)):
         product = TableJob.of(table, one, EventColumns("who", "what"), ONE).sums(key).values[0]
@@ -214,7 +215,7 @@ def test_a_person_in_json_may_be_a_whole_number_of_any_length(tmp_path):
     path.write_text(
         f'{{"who": {10**30}, "what": "x"}}\n{{"who": "{10**30}", "what": "x"}}\n', encoding="utf-8"
     )
-    once = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person")
+    once = al.Protocol(OPEN, al.Counts(1), epsilon=1, unit="one person")
     job = TableJob.of(path, once, EventColumns("who", "what"), ONE)
     assert job.sums(KEY).values[0].tolist() == sketch(["x"]).tolist()
 
@@ -225,7 +226,7 @@ SPELLINGS = ["Ren\u00e9", "Rene\u0301", "Ren\u00e9 ", "\tRene\u0301\u00a0", "\u2
 def test_one_person_in_several_spellings_is_one_person(tmp_path):
     who = [*SPELLINGS, "Rene", " ", "\u3000"]
     (tmp_path / "e.csv").write_text("who,what\n" + "".join(f'"{each}",x\n' for each in who), encoding="utf-8")
-    once = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person", total_share="0.5")
+    once = al.Protocol(OPEN, al.Counts(1, total_share="0.5"), epsilon=1, unit="one person")
     job = TableJob.of(tmp_path / "e.csv", once, EventColumns("who", "what"), ONE)
     assert job.sums(KEY).totals.tolist() == [2]  # René in five spellings, and Rene; blanks name nobody
 
@@ -258,7 +259,7 @@ def test_a_whole_number_loses_decimals_of_zero():
 
 def test_a_nul_is_part_of_an_id(tmp_path):
     # the engine's own normal form ends at it: one person counted twice, and two persons were one
-    once = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one person", total_share="0.5")
+    once = al.Protocol(OPEN, al.Counts(1, total_share="0.5"), epsilon=1, unit="one person")
     ids = ["x\0a", "\u00a0x\0a", "\u00e9\0a", "e\u0301\0a", "\u00e9\0b", "\u00e9"]
     job = TableJob.of(pa.table({"who": ids, "what": ["i"] * 6}), once, EventColumns("who", "what"), ONE)
     assert job.sums(KEY).totals.tolist() == [4]
@@ -269,7 +270,7 @@ def test_a_nul_is_part_of_an_id(tmp_path):
 
 def test_an_item_of_a_vocabulary_does_not_end_at_a_nul():
     names = ["\u00e9", "b"]
-    protocol = al.Protocol(al.Identity(input_dim=2), epsilon=1, contribution=9, unit="u", vocabulary=names)
+    protocol = al.Protocol(al.Identity(input_dim=2), al.Counts(9), epsilon=1, unit="u", vocabulary=names)
     table = pa.table({"who": ["a", "b"], "what": ["\u00e9\0junk", "e\u0301"]})
     job = TableJob.of(table, protocol, EventColumns("who", "what"), ONE, names)
     assert job.sums(KEY).values.tolist() == [[1, 0]]
@@ -447,7 +448,7 @@ def test_items_with_too_many_marks_are_in_no_list():
     table = pa.table({"who": ["p", "p"], "what": ["x", MANY]})
     known = {"contribution": "vote", "total_share": "0.1"}
     protocol = open_protocol(margins={"x": "one"}, margin_share="0.2", margin_contribution=1, **known)
-    job = TableJob.of(table, protocol, EventColumns("who", "what"), ONE, margins={"x": "one"})
+    job = TableJob.of(table, protocol, EventColumns("who", "what"), ONE, item_groups={"x": "one"})
     left_out = LeftOut()
     list(job.kept_events(KEY, left_out))
     assert left_out == LeftOut(rows=2, item=1)

@@ -128,8 +128,8 @@ def test_other_columns_are_refused_without_their_values(protocol, items, says):
 
 
 def test_a_stream_takes_a_column(monkeypatch):
-    monkeypatch.setattr("armslength.release.release.add_noise", lambda *_, **__: None)
-    stream = STRINGS.stream(label="s", ledger=al.NO_LEDGER)
+    monkeypatch.setattr("armslength.releasing.release.add_noise", lambda *_, **__: None)
+    stream = al.stream(STRINGS, label="s", ledger=al.NO_LEDGER)
     stream.update(pa.array(NAMES), AMOUNTS)
     stream.update(pa.array([], pa.string()))
     assert np.array_equal(stream.release().values[0], naive(STRINGS, NAMES, AMOUNTS))

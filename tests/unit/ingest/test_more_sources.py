@@ -195,7 +195,7 @@ def test_other_encodings_are_the_same_text(encoding, chunk, tmp_path, monkeypatc
     csv.writer(text, delimiter="|", quotechar="'", lineterminator="\r\n").writerows(rows)
     path = tmp_path / "e.txt"
     path.write_bytes(text.getvalue().encode(encoding))
-    protocol = al.Protocol(al.SparseJL(sketch_dim=64, seed="t"), epsilon=1, contribution=5, unit="u")
+    protocol = al.Protocol(al.SparseJL(sketch_dim=64, seed="t"), al.Counts(5), epsilon=1, unit="u")
     form = {"delimiter": "|", "quote": "'", "encoding": encoding}
     columns, one = EventColumns("who", "what"), PublicGroups(("all",), None)
     memory = pa.table({"who": [row[0] for row in rows[1:]], "what": [row[1] for row in rows[1:]]})

@@ -13,15 +13,12 @@ from armslength.ingest import batches, encoding, event_table, parquet_texts
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups, TableJob, public_groups_of
 from armslength.ingest.parquet_texts import ParquetTexts
+from flat_protocol import flat_protocol
 
 ROLES = {"person": "who", "item": "what", "group": "where"}
 GROUPS = ["north", "süd", "west"]
 PROTOCOL = al.Protocol(
-    al.SparseJL(sketch_dim=16, seed="texts"),
-    epsilon=1,
-    contribution="vote",
-    unit="one patient",
-    total_share="0.1",
+    al.SparseJL(sketch_dim=16, seed="texts"), al.Votes(total_share="0.1"), epsilon=1, unit="one patient"
 )
 
 
@@ -38,9 +35,7 @@ def visits(count, seed=1):
     return pa.table(columns, schema=pa.schema([(name, pa.string()) for name in columns]))
 
 
-WEIGHTED = al.Protocol(
-    PROTOCOL.transform, epsilon=1, contribution=1000, unit="one patient", total_share="0.1"
-)
+WEIGHTED = al.Protocol(PROTOCOL.transform, al.Counts(1000, total_share="0.1"), epsilon=1, unit="one patient")
 
 
 def job(source, protocol=PROTOCOL):
@@ -234,7 +229,7 @@ def test_more_items_than_are_remembered_are_the_same_for_any_number_of_threads(t
     digits = [str(digit) for digit in range(10)]
     fields = {"epsilon": 1, "contribution": "vote", "unit": "one patient", "total_share": "0.1"}
     prefixes = {"prefix": [f"item-{digit}" for digit in digits], "group": digits}
-    protocol = al.Protocol(
+    protocol = flat_protocol(
         PROTOCOL.transform, margins=prefixes, margin_share="0.1", margin_contribution=2, **fields
     )
     one, *others = (

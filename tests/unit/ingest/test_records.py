@@ -24,6 +24,7 @@ from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups, TableJob
 from armslength.protocol.neighbors import VOTE
 from armslength.protocol.record import escaped, intervals, prefix, whole
+from flat_protocol import flat_protocol
 from unit.ingest.tables_of_events import KEY, SECRET
 
 OPEN = al.SparseJL(sketch_dim=64, seed="records")
@@ -34,7 +35,7 @@ NOON = dt.datetime(2024, 3, 31, 12)  # noqa: DTZ001  # a column without a zone
 
 def protocol(record, pairs=(), transform=OPEN, **known):
     known = {"unit": "one patient", **known}
-    return al.Protocol(transform, epsilon=1, record=record, record_pairs=pairs, **known)
+    return flat_protocol(transform, epsilon=1, record=record, record_pairs=pairs, **known)
 
 
 def items(source, record, pairs=()):
@@ -388,12 +389,12 @@ def test_one_person_moves_a_release_by_no_more_than_one_vote(rows):
 def test_records_and_items_exclude_each_other():
     table = column([1, 2])
     with pytest.raises(al.ParameterError, match="item"):
-        protocol({"x": [1]}).release_table(table, person="id", item="x", label="a", ledger=al.NO_LEDGER)
-    plain = al.Protocol(OPEN, epsilon=1, contribution=1, unit="one patient")
+        al.release(protocol({"x": [1]}), table, person="id", item="x", label="a", ledger=al.NO_LEDGER)
+    plain = al.Protocol(OPEN, al.Counts(1), epsilon=1, unit="one patient")
     with pytest.raises(al.ParameterError, match="item"):
-        plain.release_table(table, person="id", label="a", ledger=al.NO_LEDGER)
+        al.release(plain, table, person="id", label="a", ledger=al.NO_LEDGER)
     with pytest.raises(al.ParameterError, match="different columns"):
-        protocol({"id": [1]}).release_table(table, person="id", label="a", ledger=al.NO_LEDGER)
+        al.release(protocol({"id": [1]}), table, person="id", label="a", ledger=al.NO_LEDGER)
 
 
 def test_a_record_has_no_weight():
@@ -413,7 +414,7 @@ def test_messages_show_no_value(tmp_path):
 def test_beyond_chance_takes_records():
     rows = {"id": list(range(400)), "x": ["F", "M"] * 200, "where": ["a"] * 200 + ["b"] * 200}
     ask = {"person": "id", "group": "where", "public_groups": ["a", "b"], "ledger": al.NO_LEDGER}
-    plain = protocol({"x": "category"}, total_share="0.5").release_table(pa.table(rows), **ask)
+    plain = al.release(protocol({"x": "category"}, total_share="0.5"), pa.table(rows), **ask)
     assert al.distances(plain, about="populations").value.shape == (2, 2)
 
 

@@ -14,6 +14,7 @@ from armslength.ingest.contributions import KeyedOrder, Votes
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups, TableJob
 from armslength.ingest.partitions import _TemporaryFile
+from flat_protocol import flat_protocol
 from unit.ingest.tables_of_events import (
     KEY,
     SECRET,
@@ -36,7 +37,7 @@ DAMAGED = {
 }
 
 EXACT_TOTALS = al.Protocol(
-    al.SparseJL(sketch_dim=32, seed="t"), epsilon=1000, contribution=1, unit="u", total_share="0.5"
+    al.SparseJL(sketch_dim=32, seed="t"), al.Counts(1, total_share="0.5"), epsilon=1000, unit="u"
 )
 
 
@@ -129,7 +130,7 @@ def test_very_many_files_are_one_scan(tmp_path):
 
 
 def test_the_engine_is_silent_and_brings_nothing_in():
-    protocol = al.Protocol(al.SparseJL(sketch_dim=8, seed="t"), epsilon=1, contribution=1, unit="u")
+    protocol = al.Protocol(al.SparseJL(sketch_dim=8, seed="t"), al.Counts(1), epsilon=1, unit="u")
     source = table([("p", "south", 1, 1)])
     with engine.opened_table(source, EventColumns("who", "what"), protocol, by_number=False) as opened:
         for setting in (
@@ -260,7 +261,7 @@ def test_a_small_memory_spills_and_gives_the_same(source, contribution, monkeypa
     events = events.append_column("where", places)
     transform = al.SparseJL(sketch_dim=16, seed="t")
     known = {"contribution": contribution, "unit": "u", "total_share": "0.1"}
-    protocol = al.Protocol(transform, epsilon=1, **known)
+    protocol = flat_protocol(transform, epsilon=1, **known)
     groups, columns = PublicGroups(("a", "b", "c"), "where"), EventColumns("who", "what", "where")
     wrote, compacted = [], []
     rule = Votes if protocol.votes else KeyedOrder
@@ -292,7 +293,7 @@ def test_somebody_with_most_events_changes_nothing_for_others(contribution):
     people = [f"p{number}" for number in range(30_000)]
     who = ["somebody with a name that is too long for two words"] * len(heavy) + people
     events = pa.table({"who": who, "what": heavy + ["x"] * len(people)})
-    protocol = al.Protocol(
+    protocol = flat_protocol(
         al.SparseJL(sketch_dim=16, seed="t"), epsilon=1, unit="u", contribution=contribution
     )
     columns, one = EventColumns("who", "what"), PublicGroups(("all",), None)

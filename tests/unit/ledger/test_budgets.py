@@ -277,14 +277,16 @@ def test_releases_are_charged_by_their_protocols(ledger):
     data = np.ones((1, 8), dtype=int)
     laplace = al.Protocol(al.Identity(input_dim=8), epsilon=1, unit=UNIT)
     gaussian = al.Protocol(al.Identity(input_dim=8), epsilon="0.7", delta="1e-6", noise="gaussian", unit=UNIT)
-    laplace.release(data, labels=["a"], population="visits", ledger=ledger)
-    gaussian.release(data, labels=["b"], population="visits", ledger=ledger)
+    al.release(laplace, data, labels=["a"], population="visits", ledger=ledger)
+    al.release(gaussian, data, labels=["b"], population="visits", ledger=ledger)
     with pytest.raises(al.BudgetError, match="does not fit the budget"):
-        laplace.release(data, labels=["c"], population="visits", ledger=ledger)
+        al.release(laplace, data, labels=["c"], population="visits", ledger=ledger)
     with pytest.raises(al.BudgetError, match="does not fit the budget"):
-        laplace.stream(label="c", population="visits", ledger=ledger)
+        al.stream(laplace, label="c", population="visits", ledger=ledger)
     with pytest.raises(al.BudgetError, match="unit must be 'one patient'"):
-        al.Protocol(al.Identity(input_dim=8), epsilon="0.1").release(data, population="visits", ledger=ledger)
+        al.release(
+            al.Protocol(al.Identity(input_dim=8), epsilon="0.1"), data, population="visits", ledger=ledger
+        )
     (spent,) = ledger.spent()
     assert 1.69 < spent.epsilon <= 1.7
     assert json.dumps(astuple(spent))  # plain numbers and text

@@ -10,6 +10,7 @@ import pytest
 import armslength as al
 from armslength.ledger.entry import Entry
 from armslength.ledger.ledger_file import LedgerFile
+from flat_protocol import flat_protocol
 
 
 def test_lines_stay_in_their_order(tmp_path, entry):
@@ -83,7 +84,7 @@ def test_spellings_that_look_alike_are_refused(spelled, tmp_path):
         ledger.set_budget(spelled, 1, unit="one patient")
     protocol = al.Protocol(al.SparseJL(input_dim=4, sketch_dim=2, seed="x"), epsilon=1)
     with pytest.raises(al.ParameterError, match="population must have"):
-        protocol.release([[1, 2, 3, 4]], labels=["a"], population=spelled, ledger=ledger)
+        al.release(protocol, [[1, 2, 3, 4]], labels=["a"], population=spelled, ledger=ledger)
 
 
 def test_the_ledger_itself_knows_one_spelling(tmp_path, entry):
@@ -100,9 +101,9 @@ def test_one_label_in_two_spellings_is_one_label(tmp_path):
     protocol = al.Protocol(al.SparseJL(input_dim=4, sketch_dim=2, seed="x"), epsilon=1)
     path = tmp_path / "ledger.sqlite"
     ledger = al.Ledger(path, create=True)
-    protocol.release([[1, 2, 3, 4]], labels=["\u00e9"], population="p", ledger=ledger)
+    al.release(protocol, [[1, 2, 3, 4]], labels=["\u00e9"], population="p", ledger=ledger)
     with pytest.raises(al.BudgetError):
-        protocol.release([[1, 2, 3, 4]], labels=["e\u0301"], population="p", ledger=path)
+        al.release(protocol, [[1, 2, 3, 4]], labels=["e\u0301"], population="p", ledger=path)
 
 
 def test_a_refusal_writes_nothing(tmp_path, entry):
@@ -261,7 +262,7 @@ def test_a_line_says_nothing_about_the_data(tmp_path):
     lines = []
     for name, data in (("few", np.ones((1, 4), int)), ("many", np.full((1, 4), 10**9))):
         ledger = al.Ledger(tmp_path / f"{name}.sqlite", create=True)
-        protocol.release(data, labels=["north"], population="visits", ledger=ledger)
+        al.release(protocol, data, labels=["north"], population="visits", ledger=ledger)
         lines += ledger.entries()
     assert lines[0].release != lines[1].release  # drawn at random
     assert replace(lines[0], time="", release="") == replace(lines[1], time="", release="")
@@ -271,23 +272,28 @@ def test_a_line_says_nothing_about_the_data(tmp_path):
     ("protocol", "squared"),
     [
         (al.Protocol(al.Identity(input_dim=8), epsilon=1), ""),
-        (al.Protocol(al.Identity(input_dim=8), epsilon=1, delta=1e-6, noise="gaussian", radius=3), "9"),
+        (
+            al.Protocol(
+                al.Identity(input_dim=8), al.Arrays(radius=3), epsilon=1, delta=1e-6, noise="gaussian"
+            ),
+            "9",
+        ),
         (
             al.Protocol(
                 al.SparseJL(input_dim=8, sketch_dim=4, seed="x", sparsity=2),
+                al.Arrays(radius=3),
                 epsilon=1,
                 delta=1e-6,
                 noise="gaussian",
-                radius=3,
             ),
             "18",
         ),
         (
             al.Protocol(
                 al.FastJL(input_dim=5, sketch_dim=4, seed="x", density=0.5),
+                al.Arrays(radius=3),
                 epsilon=1,
                 delta=1e-6,
-                radius=3,
                 noise_site="input",
             ),
             "72",
@@ -297,7 +303,7 @@ def test_a_line_says_nothing_about_the_data(tmp_path):
 def test_a_release_writes_the_sensitivity_that_its_noise_covers(tmp_path, protocol, squared):
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     width = protocol.transform.input_dim
-    protocol.release(np.ones((1, width), int), population="p", ledger=ledger)
+    al.release(protocol, np.ones((1, width), int), population="p", ledger=ledger)
     (entry,) = ledger.entries()
     assert entry.sensitivity_squared == squared
     (spent,) = ledger.spent("p")
@@ -312,15 +318,15 @@ def test_the_choice_to_go_without_is_visible():
 def test_a_weak_promise_is_warned_of_before_it_is_charged(epsilon, delta, tmp_path):
     transform = al.SparseJL(input_dim=5, sketch_dim=4, seed="weak")
     noise = {"noise": "gaussian"} if delta else {}
-    weak = al.Protocol(transform, epsilon=epsilon, delta=delta, radius=1, unit="one person", **noise)
+    weak = flat_protocol(transform, epsilon=epsilon, delta=delta, radius=1, unit="one person", **noise)
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(UserWarning, match="weak promise"):
-            weak.release(np.ones((1, 5)), ledger=ledger, population="all")
+            al.release(weak, np.ones((1, 5)), ledger=ledger, population="all")
         assert not ledger.entries()
-        strong = al.Protocol(transform, epsilon=10, contribution=1, unit="one person")
-        strong.release(np.ones((1, 5)), ledger=ledger, population="all")
+        strong = al.Protocol(transform, al.Counts(1), epsilon=10, unit="one person")
+        al.release(strong, np.ones((1, 5)), ledger=ledger, population="all")
     with pytest.warns(UserWarning, match="weak promise") as caught:
-        weak.release(np.ones((1, 5)), ledger=ledger, population="all", labels=["b"])
+        al.release(weak, np.ones((1, 5)), ledger=ledger, population="all", labels=["b"])
     assert caught[0].filename == __file__

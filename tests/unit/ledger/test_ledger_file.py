@@ -14,10 +14,7 @@ from armslength.ledger import ledger_file as module
 from armslength.ledger.ledger_file import write_entry
 
 PROTOCOL = al.Protocol(
-    al.SparseJL(input_dim=4, sketch_dim=8, sparsity=2, seed="x"),
-    epsilon=1,
-    unit="one patient",
-    contribution=2,
+    al.SparseJL(input_dim=4, sketch_dim=8, sparsity=2, seed="x"), al.Counts(2), epsilon=1, unit="one patient"
 )
 
 
@@ -42,11 +39,11 @@ class Unread:
     [
         al.Ledger,
         lambda path: al.Ledger(path, read_only=True),
-        lambda path: PROTOCOL.release(Unread(), ledger=path, population="p"),
-        lambda path: PROTOCOL.release(Unread(), ledger=str(path), population="p"),
-        lambda path: PROTOCOL.stream(label="a", ledger=path, population="p"),
-        lambda path: PROTOCOL.release_table(
-            Unread(), person="who", item="what", label="a", ledger=path, population="p"
+        lambda path: al.release(PROTOCOL, Unread(), ledger=path, population="p"),
+        lambda path: al.release(PROTOCOL, Unread(), ledger=str(path), population="p"),
+        lambda path: al.stream(PROTOCOL, label="a", ledger=path, population="p"),
+        lambda path: al.release(
+            PROTOCOL, Unread(), person="who", item="what", label="a", ledger=path, population="p"
         ),
         lambda path: al.verify("no file", ledger=path),
     ],
@@ -158,7 +155,7 @@ def test_an_empty_file_is_no_ledger(empty, path, entry):
     with pytest.raises(al.ParameterError, match="exists"):
         al.Ledger(path, create=True)
     with pytest.raises(al.CorruptFileError, match="not a ledger"):
-        PROTOCOL.release(np.zeros((1, 4), int), ledger=path, population="p")
+        al.release(PROTOCOL, np.zeros((1, 4), int), ledger=path, population="p")
     assert path.read_bytes() == before
     path.unlink()
     ledger = al.Ledger(path, create=True)
@@ -197,7 +194,7 @@ def test_a_ledger_that_is_no_longer_the_same_is_noticed(change, is_new, path, en
         lambda: ledger.charge(entry, ["b"]),
         lambda: ledger.set_budget("visits", 9, unit="one patient"),
         lambda: ledger.preview(entry, ["b"]),
-        lambda: PROTOCOL.release(np.zeros((1, 4), int), ledger=ledger, population="p"),
+        lambda: al.release(PROTOCOL, np.zeros((1, 4), int), ledger=ledger, population="p"),
         ledger.entries,
         ledger.budgets,
         ledger.spent,

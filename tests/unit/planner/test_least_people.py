@@ -4,11 +4,12 @@ import pytest
 
 import armslength as al
 from armslength.planner.least_people import least_people
+from flat_protocol import flat_protocol
 
 
 def protocol(epsilon=1, sketch_dim=512, **known):
     transform = al.SparseJL(sketch_dim=sketch_dim, seed="t")
-    return al.Protocol(
+    return flat_protocol(
         transform, **{"epsilon": epsilon, "contribution": "vote", "unit": "u", "total_share": "0.1"} | known
     )
 
@@ -46,4 +47,4 @@ def test_item_groups_may_show_something_where_profiles_show_nothing():
 
 
 def test_nothing_is_predicted_without_a_variance_or_a_contribution():
-    assert least_people(al.Protocol(al.SparseJL(sketch_dim=4, seed="t"), epsilon=1, radius=1)) == 0
+    assert least_people(al.Protocol(al.SparseJL(sketch_dim=4, seed="t"), al.Arrays(radius=1), epsilon=1)) == 0

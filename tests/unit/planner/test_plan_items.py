@@ -17,8 +17,8 @@ def test_the_planned_sketch_explains_the_list(known, count):
     protocol = plan.protocol
     assert measures_items(protocol.transform, count, 0.049)
     fixed = al.SparseJL(**{**protocol.transform.parameters(), "input_dim": 5000})
-    rows = al.Protocol(fixed, epsilon=1, contribution=1).release(
-        np.ones((2, 5000), dtype=int), ledger=al.NO_LEDGER
+    rows = al.release(
+        al.Protocol(fixed, al.Counts(1), epsilon=1), np.ones((2, 5000), dtype=int), ledger=al.NO_LEDGER
     )
     answer = al.explain_items(rows[0], rows[1], range(count))
     assert np.isfinite(answer.upper).any()
@@ -93,7 +93,7 @@ def test_without_a_list_nothing_changes():
     ids=str,
 )
 def test_items_are_seen_from_where_the_plan_says(transform, count, distance):
-    protocol = al.Protocol(transform, epsilon=1, contribution=3, unit="one person")
+    protocol = al.Protocol(transform, al.Counts(3), epsilon=1, unit="one person")
     reach = typical_reach(transform, count, protocol.law, distance, 0.049)
     rng = np.random.default_rng(1)
 
@@ -104,7 +104,7 @@ def test_items_are_seen_from_where_the_plan_says(transform, count, distance):
             rest *= distance / np.sqrt((rest**2).sum(axis=1, keepdims=True))
             rows[::2, count:] = np.rint(rest)
         rows[::2, 0] = round(difference)
-        made = protocol.release(rows, ledger=al.NO_LEDGER)
+        made = al.release(protocol, rows, ledger=al.NO_LEDGER)
         answers = (
             al.explain_items(made[2 * pair + 1], made[2 * pair], range(count), level=0.951)
             for pair in range(pairs)

@@ -57,12 +57,12 @@ KNOWN = {"epsilon": 30, "people": 20_000, "unit": "one patient", "max_sketch_dim
 
 def released(protocol, settings):
     """The table under this protocol, with what its settings need again."""
-    again = {name: settings[name] for name in ("margins", "vocabulary") if name in settings}
-    if again.get("margins") is not GROUPS:
-        again.pop("margins", None)
+    again = {name: settings[name] for name in ("vocabulary",) if name in settings}
+    if settings.get("margins") is GROUPS:
+        again["item_groups"] = GROUPS
     if protocol.record is None:
         again["item"] = "number" if protocol.items == "int64" else "item"
-    return protocol.release_table(TABLE, person="id", label="x", ledger=al.NO_LEDGER, **again)
+    return al.release(protocol, TABLE, person="id", label="x", ledger=al.NO_LEDGER, **again)
 
 
 @pytest.mark.filterwarnings("ignore:This is a weak promise")

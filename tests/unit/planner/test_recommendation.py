@@ -57,8 +57,8 @@ def test_half_of_all_pairs_are_told_apart_where_the_plan_says(pairs):
     entries = np.full(rows * m, value), np.arange(rows * m), np.arange(0, rows * m + 1, m)
     X = sparse.csr_array(entries, shape=(rows, rows * m))
     protocol = fine.recommended.protocol(fine.situation, "x")
-    a = protocol.release(X, items=range(rows * m), ledger=al.NO_LEDGER)
-    b = protocol.release(sparse.csr_array((rows, 1), dtype=int), items=[0], ledger=al.NO_LEDGER)
+    a = al.release(protocol, X, items=range(rows * m), ledger=al.NO_LEDGER)
+    b = al.release(protocol, sparse.csr_array((rows, 1), dtype=int), items=[0], ledger=al.NO_LEDGER)
     told = al.squared_norms(a - b).resolved(1 - 0.05 / pairs).mean()
     assert abs(told - 0.5) < 4.9 * math.sqrt(0.25 / rows) + 0.01
     assert plan.recommended.smallest_distance < plan.told_apart

@@ -118,7 +118,7 @@ def test_plans_by_size_have_upper_ends_too(pairs):
     rows = np.random.default_rng(2).poisson(2000, (2, 3000))  # so far apart that noise hardly matters
     rows[1] = 0
     items = [f"item {number}" for number in range(3000)]
-    distances = al.distances(plan.protocol.release(rows, items=items, ledger=al.NO_LEDGER))
+    distances = al.distances(al.release(plan.protocol, rows, items=items, ledger=al.NO_LEDGER))
     upper = distances.interval(1 - 0.05 / pairs)[1]
     assert upper[0, 1] < 2.1 * distances.value[0, 1]
 

@@ -16,6 +16,7 @@ from armslength.laws import DiscreteLaplace
 from armslength.ledger.entry import ledger_entry
 from armslength.protocol.margins import margin_table
 from armslength.protocol.neighbors import VOTE
+from flat_protocol import flat_protocol
 
 SCHEMA = json.loads(
     (Path(__file__).parents[3] / "docs/reference/protocol.schema.json").read_text(encoding="utf-8")
@@ -28,7 +29,9 @@ RECORD = {"age": [18, 40], "sex": ["F", "(M)"], "town": "category"}
 
 def protocol(margins=ITEMS, transform=TRANSFORM, **known):
     votes = {"contribution": "vote", "total_share": "0.1", "unit": "one patient", "margin_contribution": 3}
-    return al.Protocol(transform, margins=margins, **{"epsilon": 1, "margin_share": "0.2", **votes, **known})
+    return flat_protocol(
+        transform, margins=margins, **{"epsilon": 1, "margin_share": "0.2", **votes, **known}
+    )
 
 
 def record_protocol(columns=("sex", "age"), **known):
@@ -115,11 +118,11 @@ def test_the_values_of_columns_of_a_record_are_item_groups():
 
 def test_a_release_needs_the_table_and_nothing_else():
     for given in (None, {**ITEMS, "S06": "Ümlaut"}, {"S06": "Injuries"}, ["S06"], protocol().margins, 7):
-        with pytest.raises(al.ParameterError, match="margins"):
+        with pytest.raises(al.ParameterError, match="group"):
             margin_table(given, protocol().margins)
     for given in (ITEMS, PREFIXES, []):
         for margins in (None, protocol(PREFIXES).margins, record_protocol().margins):
-            with pytest.raises(al.ParameterError, match="leave margins out"):
+            with pytest.raises(al.ParameterError, match="leave item_groups out"):
                 margin_table(given, margins)
     assert margin_table(None, None) is None
 
@@ -175,7 +178,7 @@ def test_a_private_file_that_is_named_by_mistake_is_not_quoted(tmp_path):
     ragged.write_text("patient,code\nsecret,A,B\n")
     typed.write_text("patient,code\n" + "1,A\n" * 400_000 + "secret,B\n")  # the first block is of numbers
     for path in (ragged, typed):
-        with pytest.raises(al.ParameterError, match="margins") as refused:
+        with pytest.raises(al.ParameterError, match="group") as refused:
             protocol(path)
         assert "secret" not in str(refused.value)
 
@@ -186,24 +189,24 @@ def test_a_private_file_that_is_named_by_mistake_is_not_quoted(tmp_path):
     ids=str,
 )
 def test_columns_that_are_refused(columns):
-    with pytest.raises(al.ParameterError, match="margins"):
+    with pytest.raises(al.ParameterError, match="group"):
         record_protocol(columns)
 
 
 @pytest.mark.parametrize(
     ("known", "words"),
     [
-        ({"margin_share": 0}, "margin_share must be above 0"),
-        ({"margin_share": 1}, "margin_share must be above 0"),
-        ({"margin_share": float("nan")}, "margin_share must be a finite number"),
+        ({"margin_share": 0}, "share must be above 0"),
+        ({"margin_share": 1}, "share must be above 0"),
+        ({"margin_share": float("nan")}, "share must be a finite number"),
         ({"margin_share": "0.5", "total_share": "0.5"}, "below 1 together"),
-        ({"margin_contribution": None}, "margin_contribution is missing"),
-        ({"margin_contribution": 10_001}, "margin_contribution must be an integer from 1 to 10000"),
-        ({"contribution": None}, "margins need contribution='vote'"),
-        ({"contribution": 4}, "margins need contribution='vote'"),
-        ({"total_share": 0}, "and a total_share"),
-        ({"items": "int64"}, "margins need items of text"),
-        ({"margins": None}, "need margins"),
+        ({"margin_contribution": None}, "limit is missing"),
+        ({"margin_contribution": 10_001}, "limit must be an integer from 1 to 10000"),
+        ({"contribution": None}, "item_groups: it is not for arrays"),
+        ({"contribution": 4}, "item_groups: it is not for counts"),
+        ({"total_share": 0}, "item_groups need a total_share"),
+        ({"items": "int64"}, "item_groups cannot be combined with items='int64'"),
+        ({"margins": None}, "item_groups is missing"),
     ],
 )
 def test_protocols_that_cannot_have_margins(known, words):
@@ -231,13 +234,12 @@ def test_a_document_is_read_back(name, tmp_path):
             again.margins
             == al.Protocol(
                 made.transform,
+                al.Votes(
+                    total_share="0.1",
+                    record=RECORD if made.record else None,
+                    item_groups=al.ItemGroups(made.margins, share="0.1", limit=1),
+                ),
                 epsilon=1,
-                contribution="vote",
-                total_share="0.1",
-                margin_share="0.1",
-                margin_contribution=1,
-                margins=made.margins,
-                record=RECORD if made.record else None,
             ).margins
         )
     assert str(made.margins) in made.to_arrow().column("value").to_pylist()
@@ -369,9 +371,9 @@ def test_rows_and_streams_say_that_they_have_no_margins(tmp_path):
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     made = protocol(transform=al.Identity(input_dim=2), vocabulary=["S06", "T1"])
     for release in (
-        lambda: made.release([[1, 2]], ledger=ledger, population="visits"),
-        lambda: made.stream(label="all", ledger=ledger, population="visits"),
+        lambda: al.release(made, [[1, 2]], ledger=ledger, population="visits"),
+        lambda: al.stream(made, label="all", ledger=ledger, population="visits"),
     ):
-        with pytest.raises(al.ParameterError, match='"vote" is for event tables'):
+        with pytest.raises(al.ParameterError, match="arrays and streams"):
             release()
     assert ledger.entries() == []

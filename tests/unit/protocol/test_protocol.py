@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import armslength as al
 from armslength.files import canonical_json
 from armslength.privacy.exact_numbers import decimal_text
+from flat_protocol import flat_protocol
 
 SCHEMA = json.loads(
     (Path(__file__).parents[3] / "docs/reference/protocol.schema.json").read_text(encoding="utf-8")
@@ -24,34 +25,35 @@ PROTOCOLS = {
     "plain": lambda: al.Protocol(SPARSE, epsilon=1),
     "gaussian": lambda: al.Protocol(SPARSE, epsilon="0.3", delta=1e-6, noise="gaussian", unit="one patient"),
     "quotient": lambda: al.Protocol(al.SignJL(input_dim=10, sketch_dim=4, seed="x"), epsilon=Fraction(1, 3)),
-    "contribution": lambda: al.Protocol(SPARSE, epsilon=1, contribution=20, relation="replace"),
-    "votes": lambda: al.Protocol(SPARSE, epsilon=1, contribution="vote", relation="replace"),
+    "contribution": lambda: al.Protocol(SPARSE, al.Counts(20), epsilon=1, relation="replace"),
+    "votes": lambda: al.Protocol(SPARSE, al.Votes(), epsilon=1, relation="replace"),
     "votes with all": lambda: al.Protocol(
         al.SparseJL(sketch_dim=16, seed="trial"),
+        al.Votes(
+            total_share="0.1",
+            spread_sample="0.25",
+            item_groups=al.ItemGroups({"a": "vowels"}, share="0.3", limit=2),
+        ),
         epsilon=1,
-        contribution="vote",
-        total_share="0.1",
-        spread_sample="0.25",
-        margins={"a": "vowels"},
-        margin_share="0.3",
-        margin_contribution=2,
     ),
     "record": lambda: al.Protocol(
         al.SparseJL(sketch_dim=16, seed="trial"),
+        al.Votes(
+            record={"age": ["-0.5", 18], "sex": ["F", "M"], "admitted": "month"},
+            record_pairs=[("age", "sex")],
+        ),
         epsilon=1,
-        record={"age": ["-0.5", 18], "sex": ["F", "M"], "admitted": "month"},
-        record_pairs=[("age", "sex")],
     ),
     "auto": lambda: al.Protocol(
         al.HadamardJL(input_dim=100, sketch_dim=16, seed="x"),
+        al.Arrays(resolution="auto", radius="2.5", changed_entries=3),
         epsilon=1,
         delta=1e-9,
-        resolution="auto",
-        radius="2.5",
-        changed_entries=3,
     ),
-    "range": lambda: al.Protocol(SPARSE, epsilon=1, resolution=0.25, on_grid=False, value_range=(-1, "2.5")),
-    "coarse": lambda: al.Protocol(SPARSE, epsilon=1, resolution=4, radius=8),
+    "range": lambda: al.Protocol(
+        SPARSE, al.Arrays(resolution=0.25, on_grid=False, value_range=(-1, "2.5")), epsilon=1
+    ),
+    "coarse": lambda: al.Protocol(SPARSE, al.Arrays(resolution=4, radius=8), epsilon=1),
     "input": lambda: al.Protocol(
         al.FastJL(input_dim=100, sketch_dim=16, seed="x", density=0.3),
         epsilon=1,
@@ -84,7 +86,7 @@ def test_documents_follow_the_published_schema(protocol):
 
 
 def test_auto_is_never_stored():
-    document = al.Protocol(SPARSE, epsilon=1, delta=1e-6, resolution="auto").document()
+    document = al.Protocol(SPARSE, al.Arrays(resolution="auto"), epsilon=1, delta=1e-6).document()
     assert "auto" not in json.dumps(document)
 
 
@@ -108,13 +110,13 @@ def test_space_ignores_what_may_differ_between_parties():
     for same in (
         al.Protocol(SPARSE, epsilon=2),
         al.Protocol(SPARSE, epsilon=1, delta=1e-6, noise="gaussian"),
-        al.Protocol(SPARSE, epsilon=1, radius=5, unit="one household"),
+        al.Protocol(SPARSE, al.Arrays(radius=5), epsilon=1, unit="one household"),
     ):
         assert same.space == base.space
         assert same.fingerprint != base.fingerprint
     for other in (
         al.Protocol(al.SparseJL(input_dim=100, sketch_dim=16, sparsity=2, seed="other"), epsilon=1),
-        al.Protocol(SPARSE, epsilon=1, resolution=0.5),
+        al.Protocol(SPARSE, al.Arrays(resolution=0.5), epsilon=1),
         al.Protocol(SPARSE, epsilon=1, items="int64"),
         al.Protocol(SPARSE, epsilon=1, vocabulary=[str(i) for i in range(100)]),
     ):
@@ -225,33 +227,31 @@ def test_a_missing_file_is_a_clear_line(tmp_path):
 )
 def test_bad_fields_give_one_clear_line(arguments, says):
     with pytest.raises(al.ParameterError, match=says) as caught:
-        al.Protocol(**{"transform": SPARSE, "epsilon": 1, **arguments})
+        flat_protocol(**{"transform": SPARSE, "epsilon": 1, **arguments})
     assert "\n" not in str(caught.value)
 
 
 def test_votes_fix_their_radius_grid_and_noise():
-    one = al.Protocol(SPARSE, epsilon=1, contribution="vote")
+    one = al.Protocol(SPARSE, al.Votes(), epsilon=1)
     assert (one.votes, one.radius, one.resolution, one.grid_radius) == (True, 1, Fraction(1, 2**20), 2**20)
     assert (one.noise, one.law.scale) == ("laplace", 2.0**21)  # two entries in a column
     assert (one.total_law, one.spread_law, one.releases_norm) == (None, None, False)
-    two = al.Protocol(SPARSE, epsilon=1, contribution="vote", relation="replace")
+    two = al.Protocol(SPARSE, al.Votes(), epsilon=1, relation="replace")
     assert (two.radius, two.law.scale) == (2, 2.0**22)
-    counts = al.Protocol(SPARSE, epsilon=1, contribution=1)
+    counts = al.Protocol(SPARSE, al.Counts(1), epsilon=1)
     assert not counts.votes
     assert counts.space != one.space
 
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace"])
 def test_scalars_of_votes_have_the_noise_of_their_share(relation):
-    made = al.Protocol(SPARSE, epsilon=2, contribution="vote", total_share="0.125", relation=relation)
+    made = al.Protocol(SPARSE, al.Votes(total_share="0.125"), epsilon=2, relation=relation)
     people = 1 if relation == "add_remove" else 2
     assert made.totals_epsilon == Fraction(1, 4)
     assert made.total_law.scale == people * 2 * (2**21 + 1)  # T − Q: (2R + 1)/2 over ε
     assert made.spread_law.scale == 2 * made.total_law.scale  # Q and F
     assert made.releases_norm
-    assert not al.Protocol(
-        al.Identity(input_dim=4097), epsilon=2, contribution="vote", total_share="0.1"
-    ).releases_norm
+    assert not al.Protocol(al.Identity(input_dim=4097), al.Votes(total_share="0.1"), epsilon=2).releases_norm
 
 
 def test_the_schema_knows_what_goes_with_votes():
@@ -268,9 +268,9 @@ def test_the_schema_knows_what_goes_with_votes():
 
 
 def test_contribution_sets_the_radius():
-    assert al.Protocol(SPARSE, epsilon=1, contribution=20).radius == 20
-    assert al.Protocol(SPARSE, epsilon=1, contribution=20, relation="replace").radius == 40
-    assert al.Protocol(SPARSE, epsilon=1, contribution=20).law.scale == 20 * 2
+    assert al.Protocol(SPARSE, al.Counts(20), epsilon=1).radius == 20
+    assert al.Protocol(SPARSE, al.Counts(20), epsilon=1, relation="replace").radius == 40
+    assert al.Protocol(SPARSE, al.Counts(20), epsilon=1).law.scale == 20 * 2
 
 
 @pytest.mark.parametrize(
@@ -289,11 +289,8 @@ def test_contribution_sets_the_radius():
 def test_radius_on_the_grid(radius, resolution, on_grid, changed_entries, expected):
     protocol = al.Protocol(
         SPARSE,
+        al.Arrays(radius=radius, resolution=resolution, on_grid=on_grid, changed_entries=changed_entries),
         epsilon=1,
-        radius=radius,
-        resolution=resolution,
-        on_grid=on_grid,
-        changed_entries=changed_entries,
     )
     assert protocol.grid_radius == expected
 
@@ -301,7 +298,7 @@ def test_radius_on_the_grid(radius, resolution, on_grid, changed_entries, expect
 @given(st.fractions(min_value="1/1000", max_value=1000), st.integers(1, 100))
 def test_resolution_auto_widens_by_under_a_thousandth_and_is_the_largest_that_does(radius, changed_entries):
     protocol = al.Protocol(
-        SPARSE, epsilon=1, radius=radius, resolution="auto", changed_entries=changed_entries
+        SPARSE, al.Arrays(radius=radius, resolution="auto", changed_entries=changed_entries), epsilon=1
     )
     widened = protocol.grid_radius * protocol.resolution / radius
     assert 1 <= widened <= Fraction(1001, 1000)
@@ -311,29 +308,16 @@ def test_resolution_auto_widens_by_under_a_thousandth_and_is_the_largest_that_do
 
 
 def test_noise_auto_takes_the_law_with_the_smaller_exact_variance():
-    # Erratum 10: at (1, 1e-6) Laplace wins for s below 6.7 at distance 0, and below 8.9 far away; e^(−s) says 13.8.
-    def chosen(s, distance=0.0):
-        return al.Protocol(
-            al.SparseJL(input_dim=100, sketch_dim=5040, sparsity=s, seed="x", construction="graph"),
-            epsilon=1,
-            delta=1e-6,
-            distance=distance,
-        ).noise
+    # Erratum 10: at (1, 1e-6) Laplace wins for s below 6.7 at distance 0; e^(−s) says 13.8.
+    def chosen(transform, delta=1e-6):
+        return al.Protocol(transform, epsilon=1, delta=delta).noise
 
-    assert [chosen(s) for s in (1, 6, 7, 9)] == ["laplace", "laplace", "gaussian", "gaussian"]
-    assert [chosen(s, 1e6) for s in (1, 7, 8, 9)] == ["laplace", "laplace", "laplace", "gaussian"]
-    assert (
-        al.Protocol(
-            al.SparseJL(input_dim=100, sketch_dim=4096, sparsity=4096, seed="x", construction="graph"),
-            epsilon=1,
-            delta=0,
-        ).noise
-        == "laplace"
-    )
-    assert (
-        al.Protocol(al.GaussianJL(input_dim=100, sketch_dim=64, seed="x"), epsilon=1, delta=1e-6).noise
-        == "gaussian"
-    )
+    def graph(sketch_dim, s):
+        return al.SparseJL(input_dim=100, sketch_dim=sketch_dim, sparsity=s, seed="x", construction="graph")
+
+    assert [chosen(graph(5040, s)) for s in (1, 6, 7, 9)] == ["laplace", "laplace", "gaussian", "gaussian"]
+    assert chosen(graph(4096, 4096), delta=0) == "laplace"
+    assert chosen(al.GaussianJL(input_dim=100, sketch_dim=64, seed="x")) == "gaussian"
 
 
 def test_released_delta_is_zero_under_laplace():

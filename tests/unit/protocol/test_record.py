@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 import armslength as al
 from armslength.protocol.record import escaped, prefix
+from flat_protocol import flat_protocol
 
 OPEN = al.SparseJL(sketch_dim=8, seed="records")
 RECORD = {"age": [18, "40", 65.5], "sex": ["F", "M"], "admitted": "month", "city": "category"}
 
 
 def protocol(record=None, pairs=(), **known):
-    return al.Protocol(
+    return flat_protocol(
         OPEN, epsilon=1, unit="one patient", record=record or RECORD, record_pairs=pairs, **known
     )
 
@@ -40,8 +41,12 @@ def test_people_vote_and_amounts_are_refused():
     for known in ({}, {"contribution": "vote"}, {"pairs": [("age", "sex"), ("age", "city")]}):
         assert protocol(**known).votes
         assert protocol(**known).contribution == "vote"
-    for known in ({"contribution": 2}, {"radius": 2}):
-        with pytest.raises(al.ParameterError, match="record needs votes"):
+    for known, name in (
+        ({"contribution": 2}, "record"),
+        ({"radius": 2}, "radius"),
+        ({"items": "int64"}, "items"),
+    ):
+        with pytest.raises(al.ParameterError, match=name):
             protocol(**known)
 
 
@@ -50,13 +55,13 @@ def test_other_recipes_cannot_be_compared():
         protocol().space,
         protocol(pairs=[("age", "sex")]).space,
         protocol({**RECORD, "age": [18, 40]}).space,
-        al.Protocol(OPEN, epsilon=1, contribution=4, unit="one patient").space,
+        al.Protocol(OPEN, al.Counts(4), epsilon=1, unit="one patient").space,
     }
     assert len(spaces) == 4
 
 
 def test_a_protocol_without_a_record_has_no_such_field():
-    plain = al.Protocol(OPEN, epsilon=1, contribution=4)
+    plain = al.Protocol(OPEN, al.Counts(4), epsilon=1)
     assert plain.record is None
     assert not {"record", "record_pairs"} & plain.document().keys()
 
@@ -74,13 +79,13 @@ def test_listed_items_are_the_vocabulary():
     record = {"sex": ["F", "M"], "age": [18, 40]}
     items = al.record_items(record)
     known = {"epsilon": 1, "unit": "one patient", "record": record}
-    fixed = al.Protocol(al.Identity(input_dim=len(items)), **known)
-    assert fixed == al.Protocol(al.Identity(input_dim=len(items)), vocabulary=items, **known)
+    fixed = flat_protocol(al.Identity(input_dim=len(items)), **known)
+    assert fixed == flat_protocol(al.Identity(input_dim=len(items)), vocabulary=items, **known)
     assert al.Protocol.from_document(fixed.document()) == fixed
     with pytest.raises(al.ParameterError, match="8"):
-        al.Protocol(al.Identity(input_dim=9), **known)
+        flat_protocol(al.Identity(input_dim=9), **known)
     with pytest.raises(al.ParameterError, match="input_dim"):
-        al.Protocol(al.Identity(input_dim=8), **{**known, "record": RECORD})
+        flat_protocol(al.Identity(input_dim=8), **{**known, "record": RECORD})
     with pytest.raises(al.ParameterError, match="list"):
         al.record_items(RECORD)
 
@@ -109,7 +114,7 @@ def test_listed_items_are_the_vocabulary():
 )
 def test_recipes_that_are_refused(record):
     with pytest.raises(al.ParameterError):
-        al.Protocol(OPEN, epsilon=1, record=record)
+        al.Protocol(OPEN, al.Votes(record=record), epsilon=1)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +139,7 @@ def test_protocols_that_cannot_have_a_record(known):
     with pytest.raises(al.ParameterError):
         protocol(**known)
     with pytest.raises(al.ParameterError, match="record"):
-        al.Protocol(OPEN, epsilon=1, record_pairs=[("a", "b")])
+        flat_protocol(OPEN, epsilon=1, record_pairs=[("a", "b")])
 
 
 @pytest.mark.parametrize(
@@ -192,6 +197,6 @@ def canonical(text):
 
 def test_columns_may_have_names_that_are_not_ascii(tmp_path):
     known = {"record": {"größe": [150, 180], "😀": ["a", "b"]}, "unit": "one patient", "epsilon": 1}
-    made = al.Protocol(al.SparseJL(sketch_dim=16, seed="names"), **known)
+    made = flat_protocol(al.SparseJL(sketch_dim=16, seed="names"), **known)
     made.save(tmp_path / "protocol.json")
     assert al.Protocol.load(tmp_path / "protocol.json") == made

@@ -14,6 +14,7 @@ from armslength.reporting.findings import findings_of
 from armslength.reporting.page import report
 from armslength.sketches.noises import Noises
 from armslength.sketches.sketches import Sketches
+from flat_protocol import flat_protocol
 from report_parties import CODES, hospital_counts, hospitals, protocol_of, sketches_of
 
 ODD = [
@@ -171,7 +172,9 @@ def test_too_many_rows_and_none_are_refused(tmp_path):
 def test_shapes_where_totals_were_paid_for(tmp_path):
     protocol = protocol_of(10, total_share="0.2")
     counts = hospital_counts(3, 2)
-    page = written(protocol.release(counts, labels=list("abc"), ledger=al.NO_LEDGER), tmp_path, by="shape")
+    page = written(
+        al.release(protocol, counts, labels=list("abc"), ledger=al.NO_LEDGER), tmp_path, by="shape"
+    )
     assert "mixes of the people counted by 3 parties" in page
     assert "It is about the people counted" in page
 
@@ -180,9 +183,9 @@ def test_the_best_question_is_the_default(tmp_path):
     events = pa.table({"who": [str(person) for person in range(900)], "what": ["x", "y", "z"] * 300})
     settings = {"epsilon": 5, "unit": "one person", "total_share": "0.2"}
     for contribution, words in (("vote", "beyond chance"), (1, "people counted")):
-        protocol = al.Protocol(al.SparseJL(sketch_dim=64, seed="q"), contribution=contribution, **settings)
+        protocol = flat_protocol(al.SparseJL(sketch_dim=64, seed="q"), contribution=contribution, **settings)
         rows = [
-            protocol.release_table(events, person="who", item="what", label=label, ledger=al.NO_LEDGER)
+            al.release(protocol, events, person="who", item="what", label=label, ledger=al.NO_LEDGER)
             for label in "abc"
         ]
         page = written(al.concat(rows), tmp_path)
@@ -195,7 +198,9 @@ def test_a_party_without_a_mix_is_named_and_leaves_the_others_alone(tmp_path):
     protocol = protocol_of(10, total_share="0.2")
     counts = hospital_counts(4, 2)
     counts[3] = 0
-    page = written(protocol.release(counts, labels=["a", "b", "c", "empty"], ledger=al.NO_LEDGER), tmp_path)
+    page = written(
+        al.release(protocol, counts, labels=["a", "b", "c", "empty"], ledger=al.NO_LEDGER), tmp_path
+    )
     assert "Left out, because they have too few people to say anything: <bdi>empty</bdi>." in page
     assert "3 pairs" in page
 
@@ -212,14 +217,13 @@ def test_what_keeps_pairs_open_is_noise_or_chance():
     for epsilon, beyond_chance in (("0.5", True), ("1000", True), ("0.5", False)):
         protocol = al.Protocol(
             al.SparseJL(sketch_dim=256, seed="q"),
+            al.Votes(total_share="0.2"),
             epsilon=epsilon,
-            contribution="vote",
             unit="one person",
-            total_share="0.2",
         )
         tables = [pa.table({"who": people, "what": items.integers(0, 50, 400).astype(str)}) for _ in "abc"]
         rows = [
-            protocol.release_table(table, person="who", item="what", label=label, ledger=al.NO_LEDGER)
+            al.release(protocol, table, person="who", item="what", label=label, ledger=al.NO_LEDGER)
             for table, label in zip(tables, "abc", strict=True)
         ]
         known = {"level": 0.95, "simultaneous": True, "by": "shape", "beyond_chance": beyond_chance}

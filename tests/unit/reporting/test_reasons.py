@@ -209,7 +209,9 @@ def test_groups_and_single_parties_share_the_other_half():
 def test_about_the_people_counted_chance_is_no_error():
     sketches = with_margins([LOW, HIGH])
     beyond, counted = (
-        findings_of(sketches, **KNOWN, about="populations" if each else "people").reasons.explanations[(0,), (1,)]
+        findings_of(sketches, **KNOWN, about="populations" if each else "people").reasons.explanations[
+            (0,), (1,)
+        ]
         for each in (None, False)
     )
     assert (counted.upper - counted.lower < beyond.upper - beyond.lower).all()

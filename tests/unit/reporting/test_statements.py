@@ -189,7 +189,7 @@ def test_sums_have_spent_what_their_releases_have():
         al.SparseJL(input_dim=9, sketch_dim=4, seed="months"), epsilon=1, unit="one patient"
     )
     rows = np.ones((2, 9), dtype=int)
-    months = [protocol.release(rows, labels=["a", "b"], ledger=al.NO_LEDGER) for _ in range(12)]
+    months = [al.release(protocol, rows, labels=["a", "b"], ledger=al.NO_LEDGER) for _ in range(12)]
     year = months[0]
     for month in months[1:]:
         year += month
@@ -253,9 +253,9 @@ def test_a_weak_promise_is_called_weak_and_what_was_released_stands_on_the_card(
 
 
 def test_one_protocol_has_a_card_for_each_kind_of_source():
-    protocol = al.Protocol(al.Identity(input_dim=3), epsilon=1, contribution=2, unit="one patient")
-    rows = protocol.release(np.zeros((2, 3), int), labels=["a", "b"], ledger=al.NO_LEDGER)
-    stream = protocol.stream(label="c", ledger=al.NO_LEDGER).release()
+    protocol = al.Protocol(al.Identity(input_dim=3), al.Counts(2), epsilon=1, unit="one patient")
+    rows = al.release(protocol, np.zeros((2, 3), int), labels=["a", "b"], ledger=al.NO_LEDGER)
+    stream = al.stream(protocol, label="c", ledger=al.NO_LEDGER).release()
     cards = promise.cards(al.concat([rows, stream]))
     assert cards.count("<article") == 2
     assert "<dd>rows</dd>" in cards

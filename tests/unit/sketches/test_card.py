@@ -18,18 +18,16 @@ from golden.write_files import protocols
 PROTOCOLS = protocols()
 LAPLACE = al.Protocol(
     al.SparseJL(input_dim=100, sketch_dim=8, sparsity=2, seed="card"),
+    al.Counts(20, total_share="0.2"),
     epsilon="0.5",
-    contribution=20,
     unit="one patient",
-    total_share="0.2",
 )
 GAUSSIAN = al.Protocol(
     al.HadamardJL(input_dim=100, sketch_dim=8, seed="card"),
+    al.Arrays(radius=3, value_range=(0, 9)),
     epsilon=1,
     delta="1e-6",
     noise="gaussian",
-    radius=3,
-    value_range=(0, 9),
 )
 
 
@@ -168,7 +166,7 @@ def test_a_delta_that_is_not_spent_is_no_weakness():
 
 def test_a_card_does_not_depend_on_the_data(tmp_path):
     def card_of(counts):
-        LAPLACE.release(counts, labels=["a", "b"], ledger=al.NO_LEDGER).save(tmp_path / "s.parquet")
+        al.release(LAPLACE, counts, labels=["a", "b"], ledger=al.NO_LEDGER).save(tmp_path / "s.parquet")
         return read_file(tmp_path / "s.parquet", 10**9, {}).header.card
 
     first = card_of(np.zeros((2, 100), dtype=int))
@@ -186,7 +184,7 @@ def test_a_card_names_edges_and_categories():
         "seen": "month",
         "code": [f"c{number}" for number in range(1000)],
     }
-    protocol = al.Protocol(al.SparseJL(sketch_dim=8, seed="card"), epsilon=1, record=record)
+    protocol = al.Protocol(al.SparseJL(sketch_dim=8, seed="card"), al.Votes(record=record), epsilon=1)
     page = dict(officer_page(protocol, "events"))
     contents = page["What was released"]
     for words in ("age (edges 18, 40)", "sex (F, M, or other)", "ward (as it is)", "seen (by month)"):
@@ -233,7 +231,7 @@ def rare_changes(text):
 @pytest.mark.parametrize("radius", [1, 3])
 def test_what_the_card_says_of_delta_is_true_of_the_exact_noise(epsilon, delta, radius):
     protocol = al.Protocol(
-        al.Identity(input_dim=1), epsilon=epsilon, delta=delta, noise="gaussian", radius=radius
+        al.Identity(input_dim=1), al.Arrays(radius=radius), epsilon=epsilon, delta=delta, noise="gaussian"
     )
     exact, small = float(epsilon), float(delta)
     text = dict(officer_page(protocol, "rows"))["What anybody can learn at most"]
@@ -253,7 +251,9 @@ def test_what_the_card_says_of_delta_is_true_of_the_exact_noise(epsilon, delta, 
 
 
 def test_delta_is_not_the_probability_of_a_larger_change():
-    protocol = al.Protocol(al.Identity(input_dim=1), epsilon=1, delta="1e-6", noise="gaussian", radius=9)
+    protocol = al.Protocol(
+        al.Identity(input_dim=1), al.Arrays(radius=9), epsilon=1, delta="1e-6", noise="gaussian"
+    )
     p, q = probabilities(protocol, 9)
     old = "no result becomes more than 2.72 times as likely or as unlikely, except with a probability of at most δ = 0.000001"
     ((factor, times),) = rare_changes(old)
@@ -274,13 +274,9 @@ def test_noise_is_rounded_down_and_what_moves_is_rounded_up(relation):
     groups = {f"item {number}": f"group {number}" for number in range(300)}
     protocol = al.Protocol(
         al.SparseJL(sketch_dim=64, seed="v"),
+        al.Votes(total_share="0.1", item_groups=al.ItemGroups(groups, share="0.3", limit=290)),
         epsilon="0.7",
-        contribution="vote",
         relation=relation,
-        total_share="0.1",
-        margins=groups,
-        margin_share="0.3",
-        margin_contribution=290,
     )
     words, vote = guarantee_in_words(protocol, "events"), 2**20
     moved = float(re.search(r"all margins together by at most ([\d.]+) people", words)[1])

@@ -15,13 +15,13 @@ from sealed import write_sealed
 TRANSFORM = al.SparseJL(input_dim=20, sketch_dim=8, sparsity=2, seed="folder")
 PROTOCOL = al.Protocol(TRANSFORM, epsilon=1, unit="one patient")
 OTHER = al.Protocol(TRANSFORM, epsilon=0.001)
-WITH_TOTALS = al.Protocol(TRANSFORM, epsilon=1, total_share="0.5")
+WITH_TOTALS = al.Protocol(TRANSFORM, al.Arrays(total_share="0.5"), epsilon=1)
 RNG = np.random.default_rng(5)
 
 
 def released(rows, protocol=PROTOCOL, prefix="r"):
     data = RNG.integers(0, 50, (rows, 20))
-    return protocol.release(data, labels=[f"{prefix}{row}" for row in range(rows)], ledger=al.NO_LEDGER)
+    return al.release(protocol, data, labels=[f"{prefix}{row}" for row in range(rows)], ledger=al.NO_LEDGER)
 
 
 @pytest.fixture

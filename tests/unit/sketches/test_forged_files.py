@@ -22,7 +22,7 @@ I64, LIST, STRUCT = 6, 9, 12
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / "forged.parquet"
-    PROTOCOL.release(np.zeros((40, 6), dtype=int), ledger=al.NO_LEDGER).save(path)
+    al.release(PROTOCOL, np.zeros((40, 6), dtype=int), ledger=al.NO_LEDGER).save(path)
     return path
 
 

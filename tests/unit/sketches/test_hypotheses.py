@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import armslength as al
-from armslength.release.stream import SketchStream
+from armslength.releasing.stream import SketchStream
 from armslength.reporting.promise import cards
 from armslength.sketches import card
 from armslength.sketches.card import guarantee_in_words, hypotheses, officer_page, protection_in_words
 from armslength.sketches.noises import SOURCES, UNKNOWN
+from flat_protocol import flat_protocol
 
 ROOT = Path(__file__).parents[3]
 GRIDS = {
@@ -59,7 +60,7 @@ def kinds():
             else al.FastJL(input_dim=16, sketch_dim=4, seed="kinds")
         )
         yield (
-            al.Protocol(
+            flat_protocol(
                 transform,
                 epsilon=1,
                 delta="1e-6" if noise == "gaussian" else 0,
@@ -153,7 +154,7 @@ def test_the_list_is_that_of_the_theorem():
     page = (ROOT / "docs" / "privacy.md").read_text(encoding="utf-8")
     theorem = page[page.index("**Theorem 1.**") : page.index("Then for every set of outputs")]
     found = re.findall(r"^\* \*\*H(\d), ([a-z ]+):\*\* ", theorem, re.MULTILINE)
-    protocol = al.Protocol(al.Identity(input_dim=4), epsilon=1, contribution=2)
+    protocol = al.Protocol(al.Identity(input_dim=4), al.Counts(2), epsilon=1)
     for source in (*SOURCES, UNKNOWN):
         names = hypotheses(protocol, source)
         assert [(str(number), name) for number, name in enumerate(names, 1)] == found
@@ -161,9 +162,9 @@ def test_the_list_is_that_of_the_theorem():
 
 def test_a_report_says_them_too():
     protocol = al.Protocol(
-        al.Identity(input_dim=4), epsilon=1, on_grid=False, changed_entries=3, unit="one patient"
+        al.Identity(input_dim=4), al.Arrays(on_grid=False, changed_entries=3), epsilon=1, unit="one patient"
     )
-    said = html.unescape(cards(protocol.release(np.zeros((2, 4)), ledger=al.NO_LEDGER)))
+    said = html.unescape(cards(al.release(protocol, np.zeros((2, 4)), ledger=al.NO_LEDGER)))
     assert all(words in said for words in hypotheses(protocol, "rows").values())
 
 
@@ -171,7 +172,7 @@ def test_a_report_says_them_too():
     "text",
     [
         al.Protocol.__doc__,
-        al.Protocol.release.__doc__,
+        al.release.__doc__,
         SketchStream.__doc__,
         (ROOT / "SECURITY.md").read_text(encoding="utf-8"),
     ],
@@ -185,7 +186,9 @@ def test_docstrings_and_the_threat_model_name_every_hypothesis(text):
 
 def test_why_touched_must_be_said():
     """Two inputs within the radius that break the promise of `changed_entries`: the integers move a thousand times as far as planned for."""
-    protocol = al.Protocol(al.Identity(input_dim=1000), epsilon=1, on_grid=False, changed_entries=1, radius=1)
+    protocol = al.Protocol(
+        al.Identity(input_dim=1000), al.Arrays(on_grid=False, changed_entries=1, radius=1), epsilon=1
+    )
     x, other = np.full((1, 1000), 1 - 0.0005), np.ones((1, 1000))
     assert np.abs(x - other).sum() == pytest.approx(0.5)
     moved = al.sketch_in_clear(protocol, other).values - al.sketch_in_clear(protocol, x).values

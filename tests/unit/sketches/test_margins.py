@@ -12,7 +12,6 @@ import pytest
 import armslength as al
 from armslength.laws import DiscreteLaplace
 from armslength.protocol.neighbors import VOTE
-from armslength.release.stream import SketchStream
 from armslength.sketches import card, plausibility, sketch_format
 from armslength.sketches import verify as verification
 from armslength.sketches.parquet_footer import read_row_groups
@@ -25,7 +24,7 @@ from sealed import write_sealed
 PROTOCOL = margin_protocol()
 LESS = margin_protocol(epsilon="0.5")
 OTHERS = margin_protocol(margins=item_groups({"prefix": ["A", "B"], "group": ["Infections", "Injuries"]}))
-NONE = al.Protocol(TRANSFORM, epsilon=1, contribution="vote", total_share="0.1", unit="one patient")
+NONE = al.Protocol(TRANSFORM, al.Votes(total_share="0.1"), epsilon=1, unit="one patient")
 COUNTS = [[10, 20, 30, 4], [0, 5, 900, 100], [7, 7, 7, 0]]  # of three item groups, and what is left out
 REPLACE = margin_protocol(relation="replace", margin_contribution=3)
 
@@ -46,7 +45,7 @@ def without_margins(count, labels=None):
     nobody = pa.table({name: pa.array([], pa.string()) for name in ("who", "where", "what")})
     labels = labels or [f"n{number}" for number in range(count)]
     columns = {"person": "who", "item": "what", "group": "where", "public_groups": labels}
-    return NONE.release_table(nobody, ledger=al.NO_LEDGER, **columns)
+    return al.release(NONE, nobody, ledger=al.NO_LEDGER, **columns)
 
 
 # In memory
@@ -141,10 +140,10 @@ def test_as_tables(rows):
 
 def test_arrays_streams_and_sketches_in_clear_have_none():
     ones = np.ones((1, 1), dtype=int)
-    with pytest.raises(al.ParameterError, match="rows and streams"):
-        PROTOCOL.release(ones, items=["A"], ledger=al.NO_LEDGER)
-    with pytest.raises(al.ParameterError, match="rows and streams"):
-        SketchStream(PROTOCOL, label="a", ledger=al.NO_LEDGER)
+    with pytest.raises(al.ParameterError, match="arrays and streams"):
+        al.release(PROTOCOL, ones, items=["A"], ledger=al.NO_LEDGER)
+    with pytest.raises(al.ParameterError, match="arrays and streams"):
+        al.stream(PROTOCOL, label="a", ledger=al.NO_LEDGER)
     assert al.sketch_in_clear(PROTOCOL, ones, items=["A"]).margins is None
 
 
@@ -270,7 +269,7 @@ def test_margins_go_with_protocols_that_all_have_them(protocols, rows, path):
 def test_a_spread_goes_with_people_who_vote(missing, path):
     table = pq.read_table(path)
     head = json.loads(table.schema.metadata[KEY])
-    plain = al.Protocol(TRANSFORM, epsilon=1, contribution="vote", unit="one patient")
+    plain = al.Protocol(TRANSFORM, al.Votes(), epsilon=1, unit="one patient")
     if missing == "spread":
         head["protocols"] = [plain.document()]
         head["card"] = card.release_card([(plain, "events")], in_clear=False)

@@ -16,8 +16,8 @@ from sealed import write_sealed
 
 PROTOCOL = al.Protocol(
     al.SparseJL(input_dim=8, sketch_dim=4, sparsity=1, seed="sources"),
+    al.Counts(3),
     epsilon=1,
-    contribution=3,
     unit="one patient",
     items="int64",
 )
@@ -25,15 +25,15 @@ EVENTS = pa.table({"who": ["a", "a", "b"], "what": [1, 3, 3]})
 
 
 def of_events(label="west"):
-    return PROTOCOL.release_table(EVENTS, person="who", item="what", label=label, ledger=al.NO_LEDGER)
+    return al.release(PROTOCOL, EVENTS, person="who", item="what", label=label, ledger=al.NO_LEDGER)
 
 
 def of_rows(labels=("north",)):
-    return PROTOCOL.release(np.ones((len(labels), 8), int), labels=list(labels), ledger=al.NO_LEDGER)
+    return al.release(PROTOCOL, np.ones((len(labels), 8), int), labels=list(labels), ledger=al.NO_LEDGER)
 
 
 def of_stream():
-    return PROTOCOL.stream(label="east", ledger=al.NO_LEDGER).release()
+    return al.stream(PROTOCOL, label="east", ledger=al.NO_LEDGER).release()
 
 
 MADE = {"events": of_events, "rows": of_rows, "stream": of_stream}
@@ -78,7 +78,7 @@ def test_a_protocol_before_any_release_claims_a_promise_only():
 def test_a_protocol_without_rows_stays_in_the_file(tmp_path):
     other = al.Protocol(PROTOCOL.transform, epsilon=7, items="int64")
     both = al.concat(
-        [of_rows(["a"]), other.release(np.zeros((1, 8), int), labels=["b"], ledger=al.NO_LEDGER)]
+        [of_rows(["a"]), al.release(other, np.zeros((1, 8), int), labels=["b"], ledger=al.NO_LEDGER)]
     )
     both[[0]].save(tmp_path / "s.parquet")
     assert load(tmp_path / "s.parquet").releases == ((PROTOCOL, "rows"), (other, UNKNOWN))

@@ -17,12 +17,12 @@ PROTOCOLS = {
     "laplace": al.Protocol(TRANSFORM, epsilon=1),
     "small scale": al.Protocol(TRANSFORM, epsilon=20),
     "gaussian": al.Protocol(TRANSFORM, epsilon=1, delta="1e-6", noise="gaussian"),
-    "range": al.Protocol(TRANSFORM, epsilon="0.1", value_range=(0, 3)),
+    "range": al.Protocol(TRANSFORM, al.Arrays(value_range=(0, 3)), epsilon="0.1"),
 }
 
 
 def released(protocol, counts):
-    return protocol.release(counts, ledger=al.NO_LEDGER)
+    return al.release(protocol, counts, ledger=al.NO_LEDGER)
 
 
 def as_sent(sketches, values):
@@ -196,8 +196,10 @@ def test_every_pair_counts_where_copies_are_looked_for():
 def test_data_at_the_end_of_its_range_and_noise_beyond_it_are_not_flagged():
     one_bin = al.SparseJL(input_dim=400, sketch_dim=1, seed="x")
     aligned = 3 * np.tile(one_bin.matrix().toarray(), (20, 1))
-    assert implausible(released(al.Protocol(one_bin, epsilon=1, value_range=(-3, 3)), aligned)) == []
-    noisy = al.Protocol(al.Identity(input_dim=1), epsilon="0.001", value_range=(0, 1))
+    assert (
+        implausible(released(al.Protocol(one_bin, al.Arrays(value_range=(-3, 3)), epsilon=1), aligned)) == []
+    )
+    noisy = al.Protocol(al.Identity(input_dim=1), al.Arrays(value_range=(0, 1)), epsilon="0.001")
     assert implausible(released(noisy, np.zeros((200, 1), dtype=int))) == []
 
 

@@ -22,7 +22,7 @@ X = np.arange(18).reshape(3, 6)
 
 
 def released(protocol=PROTOCOL):
-    return protocol.release(X, ledger=al.NO_LEDGER, labels=["north", "süd", "o'st"])
+    return al.release(protocol, X, ledger=al.NO_LEDGER, labels=["north", "süd", "o'st"])
 
 
 @pytest.fixture
@@ -42,9 +42,13 @@ def same(a, b):
         lambda: released()["north"] - 0.5 * released(OTHER)["süd"],
         lambda: released() + released(),
         lambda: al.sketch_in_clear(PROTOCOL, X),
-        lambda: al.Protocol(
-            al.FastJL(input_dim=6, sketch_dim=4, seed="x"), epsilon=1, delta=1e-6, noise_site="input"
-        ).release(X, ledger=al.NO_LEDGER),
+        lambda: al.release(
+            al.Protocol(
+                al.FastJL(input_dim=6, sketch_dim=4, seed="x"), epsilon=1, delta=1e-6, noise_site="input"
+            ),
+            X,
+            ledger=al.NO_LEDGER,
+        ),
     ],
     ids=["plain", "two protocols", "combination", "sum", "clear", "input"],
 )
@@ -266,7 +270,7 @@ def test_a_protocol_that_would_scan_for_ever_is_refused(path):
 
 
 def test_long_labels_are_cut_so_that_the_file_can_be_read(path):
-    long = PROTOCOL.release(X[:2], ledger=al.NO_LEDGER, labels=["é" * 400, "漢" * 300])
+    long = al.release(PROTOCOL, X[:2], ledger=al.NO_LEDGER, labels=["é" * 400, "漢" * 300])
     total = long[0] + long[1]
     total.save(path)
     assert al.load(path).labels == total.labels
@@ -345,7 +349,7 @@ def test_many_rows_are_written_in_groups_of_moderate_size(path):
     footer = pq.read_metadata(path)
     assert [footer.row_group(number).num_rows for number in range(footer.num_row_groups)] == [4096, 904]
     assert same(al.load(path), sketches)
-    narrow = PROTOCOL.release(np.zeros((20_000, 6), dtype=int), ledger=al.NO_LEDGER)
+    narrow = al.release(PROTOCOL, np.zeros((20_000, 6), dtype=int), ledger=al.NO_LEDGER)
     narrow.save(path)
     footer = pq.read_metadata(path)
     assert [footer.row_group(number).num_rows for number in range(footer.num_row_groups)] == [16_384, 3616]
@@ -384,9 +388,7 @@ def test_values_at_the_ends_of_their_range(path):
 
 def test_rows_cannot_have_been_released_with_votes():
     """Somebody relabels rows, which nothing bounds, with a protocol for event tables."""
-    protocol = al.Protocol(
-        al.SparseJL(sketch_dim=4, seed="x"), epsilon=1, contribution="vote", unit="one patient"
-    )
+    protocol = al.Protocol(al.SparseJL(sketch_dim=4, seed="x"), al.Votes(), epsilon=1, unit="one patient")
     for source, is_valid in (("events", True), ("unknown", True), ("rows", False), ("stream", False)):
         if is_valid:
             sketch_format._check_sources([source], [protocol])

@@ -88,7 +88,7 @@ def test_all_groups_count_together():
 
 
 def test_a_part_of_a_table_is_read_as_such(tmp_path):
-    sketches = PROTOCOL.release(np.arange(30).reshape(5, 6), ledger=al.NO_LEDGER)
+    sketches = al.release(PROTOCOL, np.arange(30).reshape(5, 6), ledger=al.NO_LEDGER)
     for each in (sketches, 2 * sketches):
         each.save(tmp_path / "all.parquet")
         table = pq.read_table(tmp_path / "all.parquet", read_dictionary=["label"])
@@ -99,7 +99,7 @@ def test_a_part_of_a_table_is_read_as_such(tmp_path):
 
 def test_all_noises_of_sums_count_against_the_limit(tmp_path):
     path = tmp_path / "many.parquet"
-    many, more = (PROTOCOL.release(np.zeros((2000, 6), dtype=int), ledger=al.NO_LEDGER) for _ in range(2))
+    many, more = (al.release(PROTOCOL, np.zeros((2000, 6), dtype=int), ledger=al.NO_LEDGER) for _ in range(2))
     many.save(path)
     assert al.load(path, limit=500_000).equals(many)
     (many + more).save(path)
@@ -109,7 +109,7 @@ def test_all_noises_of_sums_count_against_the_limit(tmp_path):
 
 
 def test_a_group_has_the_rows_that_its_footer_says(tmp_path, monkeypatch):
-    PROTOCOL.release(np.zeros((3, 6), dtype=int), ledger=al.NO_LEDGER).save(tmp_path / "three.parquet")
+    al.release(PROTOCOL, np.zeros((3, 6), dtype=int), ledger=al.NO_LEDGER).save(tmp_path / "three.parquet")
     reading = pq.ParquetFile.read_row_group
     monkeypatch.setattr(
         pq.ParquetFile, "read_row_group", lambda *group, **known: reading(*group, **known).slice(1)

@@ -17,7 +17,7 @@ X = np.arange(18).reshape(3, 6)
 
 @pytest.fixture
 def sketches():
-    return PROTOCOL.release(X, ledger=al.NO_LEDGER, labels=["a", "b", "c"])
+    return al.release(PROTOCOL, X, ledger=al.NO_LEDGER, labels=["a", "b", "c"])
 
 
 def coefficients(sketch):
@@ -87,12 +87,12 @@ def test_as_an_array_they_are_their_values(sketches):
     assert changed[0, 0] != sketches.values[0, 0]
 
 
-WITH_TOTALS = al.Protocol(TRANSFORM, epsilon="0.5", total_share="0.25")
+WITH_TOTALS = al.Protocol(TRANSFORM, al.Arrays(total_share="0.25"), epsilon="0.5")
 
 
 def test_repr_has_the_numbers_and_html_is_escaped():
     labels = ["<script>", *map(str, range(11))]
-    sketches = WITH_TOTALS.release(np.zeros((12, 6), int), ledger=al.NO_LEDGER, labels=labels)
+    sketches = al.release(WITH_TOTALS, np.zeros((12, 6), int), ledger=al.NO_LEDGER, labels=labels)
     text, page = repr(sketches), sketches._repr_html_()
     for shown in ("12 rows", "8 coordinates", "0.5", str(sketches.totals[0]), str(sketches.values[0, 0])):
         assert shown in text
@@ -109,7 +109,7 @@ def test_tables_of_arrow_and_pandas(sketches):
     assert table.column_names == ["label", "values", "in_clear"]
     assert table["label"].to_pylist() == ["a", "b", "c"]
     assert table["values"].to_pylist() == sketches.values.tolist()
-    totals = WITH_TOTALS.release(X, ledger=al.NO_LEDGER)
+    totals = al.release(WITH_TOTALS, X, ledger=al.NO_LEDGER)
     frame = totals.to_pandas()
     assert frame["total"].tolist() == totals.totals.tolist()
     assert not frame["in_clear"].any()
@@ -117,7 +117,7 @@ def test_tables_of_arrow_and_pandas(sketches):
 
 def test_sketches_are_the_same_after_pickling(sketches):
     clear = al.sketch_in_clear(PROTOCOL, X)
-    totals = WITH_TOTALS.release(X, ledger=al.NO_LEDGER)
+    totals = al.release(WITH_TOTALS, X, ledger=al.NO_LEDGER)
     for each in (sketches, sketches - 0.5 * sketches["a"], clear, totals, sketches[[]]):
         again = pickle.loads(pickle.dumps(each))  # noqa: S301  # our own
         assert again.equals(each)
@@ -179,7 +179,9 @@ def test_one_row_combines_with_every_row(sketches):
 
 
 def test_concat_joins_rows_of_different_protocols(sketches):
-    other = al.Protocol(TRANSFORM, epsilon=2, delta=1e-6, noise="gaussian").release(X, ledger=al.NO_LEDGER)
+    other = al.release(
+        al.Protocol(TRANSFORM, epsilon=2, delta=1e-6, noise="gaussian"), X, ledger=al.NO_LEDGER
+    )
     joined = al.concat([sketches, other])
     assert len(joined) == 6
     assert len(joined.protocols) == 2
@@ -202,11 +204,11 @@ def test_concat_joins_rows_of_different_protocols(sketches):
             "sparsity",
         ),
         (al.Protocol(al.SignJL(input_dim=6, sketch_dim=8, seed="x"), epsilon=1), "transform"),
-        (al.Protocol(TRANSFORM, epsilon=1, resolution=0.5), "resolution"),
+        (al.Protocol(TRANSFORM, al.Arrays(resolution=0.5), epsilon=1), "resolution"),
     ],
 )
 def test_sketches_of_other_spaces_do_not_meet(sketches, other, names):
-    stranger = other.release(X, ledger=al.NO_LEDGER)
+    stranger = al.release(other, X, ledger=al.NO_LEDGER)
     for meet in (
         lambda: sketches + stranger,
         lambda: al.concat([sketches, stranger]),
@@ -219,8 +221,10 @@ def test_sketches_of_other_spaces_do_not_meet(sketches, other, names):
 
 def test_noise_on_the_input_does_not_mix_with_noise_on_the_output():
     transform = al.FastJL(input_dim=6, sketch_dim=4, seed="x")
-    inside = al.Protocol(transform, epsilon=1, delta=1e-6, noise_site="input").release(X, ledger=al.NO_LEDGER)
-    outside = al.Protocol(transform, epsilon=1, delta=1e-6).release(X, ledger=al.NO_LEDGER)
+    inside = al.release(
+        al.Protocol(transform, epsilon=1, delta=1e-6, noise_site="input"), X, ledger=al.NO_LEDGER
+    )
+    outside = al.release(al.Protocol(transform, epsilon=1, delta=1e-6), X, ledger=al.NO_LEDGER)
     with pytest.raises(al.IncompatibleSketchesError, match="noise_site"):
         al.squared_distances(inside, outside)
 
@@ -247,8 +251,8 @@ def test_what_is_no_number_or_sketch_is_refused(sketches):
 
 
 def test_stream_and_batch_are_the_same_integers_under_the_noise(monkeypatch):
-    monkeypatch.setattr("armslength.release.release.add_noise", lambda *_, **__: None)
-    stream = PROTOCOL.stream(label="s", ledger=al.NO_LEDGER)
+    monkeypatch.setattr("armslength.releasing.release.add_noise", lambda *_, **__: None)
+    stream = al.stream(PROTOCOL, label="s", ledger=al.NO_LEDGER)
     stream.update(0)
     stream.update(3, 5)
     stream.update([1, 1, 5], [2, -7, 10])
@@ -259,15 +263,15 @@ def test_stream_and_batch_are_the_same_integers_under_the_noise(monkeypatch):
 
 
 def test_streams_of_open_vocabularies(monkeypatch):
-    monkeypatch.setattr("armslength.release.release.add_noise", lambda *_, **__: None)
+    monkeypatch.setattr("armslength.releasing.release.add_noise", lambda *_, **__: None)
     protocol = al.Protocol(al.SparseJL(sketch_dim=8, sparsity=2, seed="x"), epsilon=1)
-    stream = protocol.stream(label="s", ledger=al.NO_LEDGER)
+    stream = al.stream(protocol, label="s", ledger=al.NO_LEDGER)
     stream.update("flu")
     stream.update(["flu", "cold", "flu"], [1, -2, 3])
     assert np.array_equal(
         stream.release().values, projected_sums(protocol, [[5, -2]], ["flu", "cold"], 1).values
     )
-    other = protocol.stream(label="t", ledger=al.NO_LEDGER)
+    other = al.stream(protocol, label="t", ledger=al.NO_LEDGER)
     for bad in ([1], [None], 3.5, [["a"]]):
         with pytest.raises(al.InputError):
             other.update(bad)

@@ -17,9 +17,9 @@ from sealed import write_sealed
 
 PROTOCOL = al.Protocol(
     al.SparseJL(input_dim=50, sketch_dim=64, sparsity=1, seed="agreed"),
+    al.Arrays(total_share="0.1"),
     epsilon=1,
     unit="one patient",
-    total_share="0.1",
 )
 X = np.arange(100).reshape(2, 50) % 7
 
@@ -27,7 +27,7 @@ X = np.arange(100).reshape(2, 50) % 7
 @pytest.fixture
 def path(tmp_path):
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
-    sketches = PROTOCOL.release(X, labels=["north", "south"], population="visits", ledger=ledger)
+    sketches = al.release(PROTOCOL, X, labels=["north", "south"], population="visits", ledger=ledger)
     sketches.save(tmp_path / "s.parquet")
     return tmp_path / "s.parquet"
 
@@ -49,9 +49,9 @@ def test_a_true_file_holds(path):
 def test_a_file_that_lost_its_people_or_their_spread_is_noticed(tmp_path, kept):
     table = pa.table({"who": ["a", "b"], "what": ["x", "y"]})
     protocol = al.Protocol(
-        al.SparseJL(sketch_dim=16, seed="v"), epsilon=1, contribution="vote", total_share="0.1", unit="u"
+        al.SparseJL(sketch_dim=16, seed="v"), al.Votes(total_share="0.1"), epsilon=1, unit="u"
     )
-    rows = protocol.release_table(table, person="who", item="what", label="n", ledger=al.NO_LEDGER)
+    rows = al.release(protocol, table, person="who", item="what", label="n", ledger=al.NO_LEDGER)
     beside = (rows.totals, rows.margins, rows.spread)
     for numbers, state in ((beside, "holds"), (beside[:kept], "fails")):
         al.Sketches(rows.values, rows.labels, rows.noises, rows.protocols, *numbers).save(tmp_path / state)
@@ -73,11 +73,11 @@ def test_releases_of_every_transform_and_law_hold(protocol, tmp_path):
     elif protocol.votes:
         table = pa.table({"who": ["a", "a"], "what": [0, 1]})
         columns = {"person": "who", "item": "what", "label": "all"}
-        sketches = protocol.release_table(table, ledger=al.NO_LEDGER, **columns)
+        sketches = al.release(protocol, table, ledger=al.NO_LEDGER, **columns)
     elif width is None:
-        sketches = protocol.release(np.zeros((1, 3), int), items=[1, 2, 3], ledger=al.NO_LEDGER)
+        sketches = al.release(protocol, np.zeros((1, 3), int), items=[1, 2, 3], ledger=al.NO_LEDGER)
     else:
-        sketches = protocol.release(np.zeros((1, width), int), ledger=al.NO_LEDGER)
+        sketches = al.release(protocol, np.zeros((1, width), int), ledger=al.NO_LEDGER)
     sketches.save(tmp_path / "s.parquet")
     assert al.verify(tmp_path / "s.parquet", protocol=protocol).holds
 
@@ -85,9 +85,9 @@ def test_releases_of_every_transform_and_law_hold(protocol, tmp_path):
 def test_another_protocol_than_agreed(path):
     other = al.Protocol(
         al.SparseJL(input_dim=50, sketch_dim=64, sparsity=1, seed="agreed"),
+        al.Arrays(total_share="0.1"),
         epsilon="0.5",
         unit="one patient",
-        total_share="0.1",
     )
     verification = al.verify(path, protocol=other)
     assert not verification.holds
@@ -98,12 +98,12 @@ def test_another_protocol_than_agreed(path):
 def test_only_the_charged_file_is_in_the_ledger(path, tmp_path):
     """The same protocol, rows and labels, but released without the ledger, is another file."""
     ledger = tmp_path / "ledger.sqlite"
-    PROTOCOL.release(X, labels=["north", "south"], ledger=al.NO_LEDGER).save(path)
+    al.release(PROTOCOL, X, labels=["north", "south"], ledger=al.NO_LEDGER).save(path)
     check = al.verify(path, ledger=ledger).checks[-1]
     assert (check.subject, check.state) == ("ledger", "fails")
     assert "not in this ledger" in check.words
-    again = PROTOCOL.release(
-        X, labels=["north", "south"], population="visits", period="2026-12", ledger=ledger
+    again = al.release(
+        PROTOCOL, X, labels=["north", "south"], population="visits", period="2026-12", ledger=ledger
     )
     again[1].save(path)  # a part of a release is charged with it
     check = al.verify(path, ledger=ledger).checks[-1]
@@ -115,8 +115,8 @@ def test_only_the_charged_file_is_in_the_ledger(path, tmp_path):
 
 def test_every_release_in_a_file_must_be_in_the_ledger(path, tmp_path):
     ledger, first = tmp_path / "ledger.sqlite", al.load(path)
-    second = PROTOCOL.release(X[:1], labels=["west"], population="visits", ledger=ledger)
-    uncharged = PROTOCOL.release(X[:1], labels=["east"], ledger=al.NO_LEDGER)
+    second = al.release(PROTOCOL, X[:1], labels=["west"], population="visits", ledger=ledger)
+    uncharged = al.release(PROTOCOL, X[:1], labels=["east"], ledger=al.NO_LEDGER)
     for rows, state in (
         (al.concat([first, second]), "holds"),
         (first[0] + second, "holds"),  # a sum may have any label
@@ -207,7 +207,7 @@ def test_a_line_that_differs_is_not_that_of_the_release(tmp_path):
     path, ledger = tmp_path / "s.parquet", tmp_path / "ledger.sqlite"
     protocol = al.Protocol(al.Identity(input_dim=4), epsilon=1, delta="1e-6", noise="gaussian")
     book = al.Ledger(ledger, create=True)
-    protocol.release(np.zeros((1, 4), int), labels=["a"], population="p", ledger=book).save(path)
+    al.release(protocol, np.zeros((1, 4), int), labels=["a"], population="p", ledger=book).save(path)
     for change, state in (
         ("time = time", "holds"),
         ("epsilon = '0.1'", "fails"),
@@ -242,13 +242,13 @@ def test_rows_that_cannot_be_tested_are_said_to_be_so(path, tmp_path):
     fast = al.Protocol(
         al.FastJL(input_dim=16, sketch_dim=8, seed="x"), epsilon=1, delta="1e-6", noise_site="input"
     )
-    fast.release(np.zeros((1, 16), int), ledger=al.NO_LEDGER).save(tmp_path / "fast.parquet")
+    al.release(fast, np.zeros((1, 16), int), ledger=al.NO_LEDGER).save(tmp_path / "fast.parquet")
     assert states(al.verify(tmp_path / "fast.parquet"))["noise"] == "not checked"
 
 
 def test_a_few_bytes_cannot_ask_for_much(tmp_path):
     wide = al.Protocol(al.SparseJL(input_dim=4096, sketch_dim=2**24, seed="a"), epsilon=1)
-    empty = wide.release(np.zeros((1, 4096), int), ledger=al.NO_LEDGER)[[]]
+    empty = al.release(wide, np.zeros((1, 4096), int), ledger=al.NO_LEDGER)[[]]
     empty.save(tmp_path / "wide.parquet")
     check = next(check for check in al.verify(tmp_path / "wide.parquet").checks if check.subject == "matrix")
     assert check.state == "holds"

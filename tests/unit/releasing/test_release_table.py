@@ -1,4 +1,4 @@
-"""`protocol.release_table`: rows from public input alone, the ledger first, and one clear line for bad input."""
+"""`al.release`: rows from public input alone, the ledger first, and one clear line for bad input."""
 
 import gzip
 import json
@@ -51,11 +51,7 @@ def test_one_group_by_a_label():
 def test_a_release_of_a_table_is_that_of_its_counts():
     events = random_events(4, weighted=False)
     protocol = al.Protocol(
-        al.SparseJL(sketch_dim=32, seed="t"),
-        epsilon=10**6,
-        contribution=1000,
-        unit="u",
-        total_share="0.5",
+        al.SparseJL(sketch_dim=32, seed="t"), al.Counts(1000, total_share="0.5"), epsilon=10**6, unit="u"
     )
     sketches = release(table(events), protocol)
     kept = [e for e in events if e[0] and e[2] is not None and e[1] in GROUPS]
@@ -79,7 +75,7 @@ def test_a_release_of_a_table_is_that_of_its_counts():
 def test_every_transform_with_a_vocabulary(transform, counted_at_once, monkeypatch):
     monkeypatch.setattr("armslength.ingest.sums._MOST_COUNTS", 10**6 if counted_at_once else 0)
     names = [f"i{number}" for number in range(12)]
-    protocol = al.Protocol(transform, epsilon=10**9, contribution=1000, unit="u", vocabulary=names)
+    protocol = al.Protocol(transform, al.Counts(1000), epsilon=10**9, unit="u", vocabulary=names)
     events = random_events(5, weighted=False)
     source = pa.concat_tables([table(events), table([("p", "north", "not in the list", 1)])])
     sketches = release(source, protocol, vocabulary=names)
@@ -127,15 +123,14 @@ def test_bad_arguments_get_one_line(known, says, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("protocol", "says"),
     [
-        (al.Protocol(al.SparseJL(sketch_dim=8, seed="x"), epsilon=1, unit="u"), "contribution must be"),
+        (al.Protocol(al.SparseJL(sketch_dim=8, seed="x"), epsilon=1, unit="u"), "protocol is for arrays"),
         (
-            al.Protocol(al.SparseJL(sketch_dim=8, seed="x"), epsilon=1, contribution=1),
+            al.Protocol(al.SparseJL(sketch_dim=8, seed="x"), al.Counts(1), epsilon=1),
             "must say who is protected",
         ),
-        (counting_protocol(value_range=(0, 1)), "value_range"),
-        (al.Protocol(al.Identity(input_dim=3), epsilon=1, contribution=1, unit="u"), "items must be 'int64'"),
+        (al.Protocol(al.Identity(input_dim=3), al.Counts(1), epsilon=1, unit="u"), "items must be 'int64'"),
         (
-            al.Protocol(al.Identity(input_dim=1), epsilon=1, contribution=1, unit="u", vocabulary=["a"]),
+            al.Protocol(al.Identity(input_dim=1), al.Counts(1), epsilon=1, unit="u", vocabulary=["a"]),
             "vocabulary must list the names",
         ),
     ],
@@ -159,7 +154,7 @@ def test_column_numbers_beyond_the_input_are_left_out(item):
 
 def test_a_vocabulary_counts_names_and_not_spellings():
     names = ["\u00c9", "b"]
-    protocol = al.Protocol(al.Identity(input_dim=2), epsilon=1000, contribution=9, unit="u", vocabulary=names)
+    protocol = al.Protocol(al.Identity(input_dim=2), al.Counts(9), epsilon=1000, unit="u", vocabulary=names)
     source = pa.table({"who": list("abc"), "where": ["north"] * 3, "what": ["E\u0301", "\u00c9", "c"]})
     assert release(source, protocol, vocabulary=names).values.tolist()[0] == [2, 0]
     with pytest.raises(al.ParameterError, match="each name once"):
@@ -169,7 +164,7 @@ def test_a_vocabulary_counts_names_and_not_spellings():
 def test_spellings_of_one_name_are_numbered_together():
     # what is taken is what the specification says, however the name is spelled
     names = ["\u00c9", "b"]
-    protocol = al.Protocol(al.Identity(input_dim=2), epsilon=1, contribution=2, unit="u", vocabulary=names)
+    protocol = al.Protocol(al.Identity(input_dim=2), al.Counts(2), epsilon=1, unit="u", vocabulary=names)
     spelled = [("p", "north", item, 1) for item in ("E\u0301", "\u00c9", "b", "b")]
     numbered = [("p", "north", number, 1) for number in (0, 0, 1, 1)]
     source = pa.table({"who": ["p"] * 4, "where": ["north"] * 4, "what": [event[2] for event in spelled]})
@@ -182,14 +177,12 @@ def test_spellings_of_one_name_are_numbered_together():
 
 @pytest.mark.parametrize("vocabulary", [["a", "c"], "hash", None])
 def test_only_the_list_itself_is_the_vocabulary(vocabulary):
-    protocol = al.Protocol(
-        al.Identity(input_dim=2), epsilon=1, contribution=1, unit="u", vocabulary=["a", "b"]
-    )
+    protocol = al.Protocol(al.Identity(input_dim=2), al.Counts(1), epsilon=1, unit="u", vocabulary=["a", "b"])
     given = protocol.vocabulary if vocabulary == "hash" else vocabulary
     with pytest.raises(al.ParameterError, match="vocabulary must"):
         release(table([("p", "south", 1, 1)]), protocol, vocabulary=given)
     numbers = al.Protocol(
-        al.Identity(input_dim=2), epsilon=1, contribution=1, unit="u", vocabulary=["a", "b"], items="int64"
+        al.Identity(input_dim=2), al.Counts(1), epsilon=1, unit="u", vocabulary=["a", "b"], items="int64"
     )
     with pytest.raises(al.ParameterError, match="items must be 'string'"):
         release(as_table([("p", "south", 1, 1)]), numbers, vocabulary=["a", "b"])
@@ -210,22 +203,22 @@ def test_every_release_has_a_key_of_its_own(monkeypatch):
 def test_sketches_and_totals_of_tables_and_streams_have_noise():
     # 1000 coordinates of scale 100: that most of them are 0 has probability below 1e-100
     protocol = al.Protocol(
-        al.SparseJL(sketch_dim=1000, seed="t"), epsilon="0.02", contribution=1, unit="u", total_share="0.5"
+        al.SparseJL(sketch_dim=1000, seed="t"), al.Counts(1, total_share="0.5"), epsilon="0.02", unit="u"
     )
     sketches = release(
         table([("p", "unlisted", 1, 1)]), protocol, public_groups=[f"g{i}" for i in range(200)]
     )
-    stream = protocol.stream(label="s", ledger=al.NO_LEDGER)
+    stream = al.stream(protocol, label="s", ledger=al.NO_LEDGER)
     assert (sketches.values != 0).mean() > 0.9
     assert len(set(sketches.totals.tolist())) > 100
-    streamed = [protocol.stream(label="s", ledger=al.NO_LEDGER).release() for _ in range(50)] + [
+    streamed = [al.stream(protocol, label="s", ledger=al.NO_LEDGER).release() for _ in range(50)] + [
         stream.release()
     ]
     assert len({int(each.totals[0]) for each in streamed}) > 25
 
 
 def test_the_ledger_is_charged_before_there_is_noise(tmp_path, monkeypatch):
-    monkeypatch.setattr("armslength.release.release.noised", None)
+    monkeypatch.setattr("armslength.releasing.release.noised", None)
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     with pytest.raises(TypeError):
         release(table([("p", "south", 1, 1)]), population="visits", ledger=ledger)
@@ -235,7 +228,7 @@ def test_the_ledger_is_charged_before_there_is_noise(tmp_path, monkeypatch):
 def test_very_many_groups_are_added_in_parts(monkeypatch):
     monkeypatch.setattr("armslength.ingest.sums._MOST_ADDED", 64)
     protocol = al.Protocol(
-        al.SparseJL(sketch_dim=16, seed="t"), epsilon=10**6, contribution=9, unit="u", total_share="0.5"
+        al.SparseJL(sketch_dim=16, seed="t"), al.Counts(9, total_share="0.5"), epsilon=10**6, unit="u"
     )
     groups = [f"g{number}" for number in range(57)]
     rng = np.random.default_rng(1)
@@ -283,7 +276,7 @@ def test_bars_know_how_much_there_is_and_reach_their_end(ending, most_rows, tmp_
         self._most_rows, self._most_bytes = most_rows, most_rows
 
     monkeypatch.setattr(EventStore, "__init__", small)
-    release(events if ending == "table" else path, show_progress=True)
+    release(events if ending == "table" else path, progress=True)
     is_text = ending in ("csv", "csv.gz", "jsonl")
     total = path.stat().st_size if is_text else 5000
     counted = sum(1 for n in range(5000) if n % 3)
@@ -302,9 +295,34 @@ def test_the_data_holder_sees_what_counts_before_anything_is_charged(is_terminal
     screen, charged_after = Screen(), []
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setattr(
-        "armslength.release.release.release", lambda *_, **__: charged_after.append(screen.getvalue())
+        "armslength.releasing.release.release_sums", lambda *_, **__: charged_after.append(screen.getvalue())
     )
-    release(table([("p", "south", 1, 1), ("", "south", 1, 1), ("q", "nowhere", 1, 1)]), show_progress=True)
+    release(table([("p", "south", 1, 1), ("", "south", 1, 1), ("q", "nowhere", 1, 1)]), progress=True)
     (shown,) = charged_after
     assert ("of 3 rows, 1 counts" in shown) == is_terminal
     assert is_terminal or shown == ""
+
+
+VOTES = al.Protocol(al.SparseJL(sketch_dim=8, seed="x"), al.Votes(), epsilon=1, unit="one person")
+COUNTS = al.Protocol(al.SparseJL(input_dim=3, sketch_dim=8, seed="x"), epsilon=1, unit="one person")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "source", "known", "argument"),
+    [
+        (VOTES, [[1, 2, 3]], {}, "person"),
+        (VOTES, [[1, 2, 3]], {"item": "what", "label": "north"}, "person"),
+        (COUNTS, [[1, 2, 3]], {"label": "north"}, "person"),
+        (COUNTS, [[1, 2, 3]], {"item_groups": {"a": "b"}}, "person"),
+        (VOTES, {"who": ["a"], "what": ["b"]}, {"person": "who", "labels": ["north"]}, "labels"),
+        (VOTES, {"who": ["a"], "what": ["b"]}, {"person": "who", "items": ["b"]}, "items"),
+        (COUNTS, {"who": ["a"], "what": ["b"]}, {"person": "who", "item": "what", "label": "a"}, "person"),
+        ("protocol.json", [[1, 2, 3]], {}, "protocol"),
+    ],
+)
+def test_arguments_of_arrays_and_of_tables_are_not_mixed(protocol, source, known, argument, tmp_path):
+    ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
+    with pytest.raises(al.ParameterError) as refused:
+        al.release(protocol, source, ledger=ledger, population="visits", **known)
+    assert argument in refused.value.arguments
+    assert not ledger.spent()

@@ -15,33 +15,50 @@ from armslength.checks import checked_labels
 from armslength.errors import ParameterError
 from armslength.ingest.events import event_sums
 from armslength.ingest.sums import Sums
-from armslength.ledger.ledger import open_account
+from armslength.ledger.ledger import Account, open_account
 from armslength.protocol.protocol import Protocol
-from armslength.release.release import check_not_for_tables, finished, noised
+from armslength.releasing.release import check_not_for_tables, finished, noised
 from armslength.sketches.sketches import Sketches
 
 
-class SketchStream:
-    """One sketch that takes events; made by `protocol.stream`.
+def stream(
+    protocol: Protocol,
+    *,
+    label: str,
+    ledger: Any,
+    population: str = "",
+    period: str = "",
+    repeat: bool = False,
+) -> "SketchStream":
+    """A sketch that takes events one by one; charged to the ledger now.
 
-    Guarantee: the released row is that of `protocol.release` on the sum of all updates, exactly the same integers
+    Guarantee: that of `SketchStream`.
+
+    The label is the public name of its one row; the other arguments are those of `al.release`.
+
+    Example:
+        >>> import armslength as al
+        >>> protocol = al.Protocol(al.SparseJL(sketch_dim=64, seed="trial-2026"), epsilon=1)
+        >>> events = al.stream(protocol, label="north", ledger=al.NO_LEDGER)
+        >>> events.update(["I10", "S72"])
+        >>> events.release().labels
+        ('north',)
+    """
+    account = open_account(ledger, population, period=period, repeat=repeat)
+    return SketchStream(protocol, label, account)
+
+
+class SketchStream:
+    """One sketch that takes events; made by `al.stream`.
+
+    Guarantee: the released row is that of `al.release` on the sum of all updates, exactly the same integers
     under the noise: ε-DP or (ε, δ)-DP for neighbors whose sums of updates differ by at most the radius in ℓ1 norm. You promise
     that no person's updates move the sum further: nothing can check it. Updates are whole grid units, so `changed_entries` does not matter.
     The label is public, no setting may be chosen by looking at the data, and random bits are taken for ideal. The ledger is charged when the stream is made.
     Reference: docs/privacy.md, theorem 1.
     """
 
-    def __init__(
-        self,
-        protocol: Protocol,
-        *,
-        label: str,
-        ledger: Any,
-        population: str = "",
-        period: str = "",
-        repeat: bool = False,
-    ) -> None:
-        account = open_account(ledger, population, period=period, repeat=repeat)
+    def __init__(self, protocol: Protocol, label: str, account: Account) -> None:
         (self._label,) = checked_labels([label], 1) or [label]
         if protocol.value_range is not None:
             raise ParameterError(

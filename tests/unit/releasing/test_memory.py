@@ -21,10 +21,12 @@ WIDTH = 2048
 
 def peak_beyond_output(protocol, X):
     """Bytes that NumPy asked for at the worst moment, less those of the result."""
-    protocol.release(X[:20] if hasattr(X, "shape") else X(), ledger=al.NO_LEDGER)  # compiled, and tables made
+    al.release(
+        protocol, X[:20] if hasattr(X, "shape") else X(), ledger=al.NO_LEDGER
+    )  # compiled, and tables made
     given = X if hasattr(X, "shape") else X()
     tracemalloc.start()
-    sketches = protocol.release(given, ledger=al.NO_LEDGER)
+    sketches = al.release(protocol, given, ledger=al.NO_LEDGER)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak - sketches.values.nbytes
@@ -41,7 +43,9 @@ TRANSFORMS = [
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32, np.uint8])
 def test_large_arrays_are_never_copied(transform, kind, tmp_path):
     rows = 64 * MEGABYTE // (WIDTH * np.dtype(kind).itemsize)
-    protocol = al.Protocol(transform, epsilon=1, delta=1e-6, resolution="auto", changed_entries=WIDTH)
+    protocol = al.Protocol(
+        transform, al.Arrays(resolution="auto", changed_entries=WIDTH), epsilon=1, delta=1e-6
+    )
     path = tmp_path / "input"
     with path.open("wb") as file:
         file.truncate(rows * WIDTH * np.dtype(kind).itemsize)
@@ -52,11 +56,10 @@ def test_large_arrays_are_never_copied(transform, kind, tmp_path):
 def test_noise_on_the_input_holds_a_few_rows():
     protocol = al.Protocol(
         al.FastJL(input_dim=WIDTH, sketch_dim=64, seed="x"),
+        al.Arrays(resolution="auto", changed_entries=WIDTH),
         epsilon=1,
         delta=1e-6,
         noise_site="input",
-        resolution="auto",
-        changed_entries=WIDTH,
     )
     X = np.zeros((16_000, WIDTH), dtype=np.float32)  # 125 MB; what is spread out would be twice that
     assert peak_beyond_output(protocol, X) < 90 * MEGABYTE
@@ -65,9 +68,8 @@ def test_noise_on_the_input_holds_a_few_rows():
 def test_sparse_real_values_are_not_copied():
     protocol = al.Protocol(
         al.SparseJL(input_dim=10**6, sketch_dim=64, sparsity=4, seed="x"),
+        al.Arrays(resolution="auto", changed_entries=100),
         epsilon=1,
-        resolution="auto",
-        changed_entries=100,
     )
     columns = np.arange(8_000_000, dtype=np.int32) % 10**6
     starts = np.arange(0, 8_000_001, 1000, dtype=np.int32)
@@ -78,9 +80,8 @@ def test_sparse_real_values_are_not_copied():
 def test_a_stream_of_batches_is_held_one_at_a_time():
     protocol = al.Protocol(
         al.SparseJL(input_dim=256, sketch_dim=16, sparsity=4, seed="x"),
+        al.Arrays(resolution="auto", changed_entries=256),
         epsilon=1,
-        resolution="auto",
-        changed_entries=256,
     )
     schema = pa.schema([(f"c{number}", pa.float32()) for number in range(256)])
 
@@ -98,14 +99,14 @@ import sys
 import duckdb, numpy as np, pyarrow as pa, pyarrow.parquet as pq
 import armslength as al
 
-protocol = al.Protocol(al.SparseJL(sketch_dim=64, seed="x"), epsilon=1, contribution=5, unit="u")
+protocol = al.Protocol(al.SparseJL(sketch_dim=64, seed="x"), al.Counts(5), epsilon=1, unit="u")
 for rows in (4_000_000, 12_000_000):
     with pq.ParquetWriter(sys.argv[1], pa.schema([("who", pa.string()), ("what", pa.string())])) as file:
         for start in range(0, rows, 250_000):
             numbers = np.arange(start, start + 250_000)
             who, what = numbers * 7919 % (rows // 20), numbers % 1000
             file.write_table(pa.table({"who": pa.array(who).cast(pa.string()), "what": pa.array(what).cast(pa.string())}))
-    protocol.release_table(sys.argv[1], person="who", item="what", label="x", ledger=al.NO_LEDGER, memory="50MB")
+    al.release(protocol, sys.argv[1], person="who", item="what", label="x", ledger=al.NO_LEDGER, memory="50MB")
     print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
@@ -125,7 +126,7 @@ def work(seed):
     protocol = al.Protocol(al.SparseJL(input_dim=300, sketch_dim=64, sparsity=4, seed="x"), epsilon=1)
     for X in (generator.poisson(2.0, (50, 300)), sparse.random_array((50, 300), density=0.1, rng=seed)):
         whole = X if isinstance(X, np.ndarray) else (X * 9).astype(np.int64)
-        sketches = protocol.release(whole, ledger=al.NO_LEDGER)
+        sketches = al.release(protocol, whole, ledger=al.NO_LEDGER)
         estimate = al.squared_distances(sketches)
         assert (np.diag(estimate.value) == 0).all()
         assert (estimate.interval()[1] >= 0).all()
