@@ -49,9 +49,8 @@ if TYPE_CHECKING:
     from armslength.ingest.sources import Source as Source
     from armslength.ledger.ledger import NO_LEDGER as NO_LEDGER
     from armslength.ledger.ledger import Ledger as Ledger
+    from armslength.planner.plan import Plan as Plan
     from armslength.planner.plan import plan as plan
-    from armslength.planner.shape_plan import ShapePlan as ShapePlan
-    from armslength.planner.size_plan import Plan as Plan
     from armslength.protocol.protocol import Protocol as Protocol
     from armslength.protocol.record import record_items as record_items
     from armslength.release.release import sketch_in_clear as sketch_in_clear
@@ -87,9 +86,7 @@ _HOME = {
         "estimates.totals": "totals",
         "ingest.sources": "Source",
         "ledger.ledger": "Ledger NO_LEDGER",
-        "planner.plan": "plan",
-        "planner.shape_plan": "ShapePlan",
-        "planner.size_plan": "Plan",
+        "planner.plan": "Plan plan",
         "protocol.protocol": "Protocol",
         "protocol.record": "record_items",
         "release.release": "sketch_in_clear",

@@ -36,7 +36,6 @@ NAMES = [
     "Plan",
     "Plane",
     "Protocol",
-    "ShapePlan",
     "SignJL",
     "Sketches",
     "Source",
