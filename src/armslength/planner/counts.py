@@ -8,8 +8,8 @@ from typing import Any
 
 from armslength.estimates.item_intervals import typical_reach
 from armslength.planner.needs import Needs, enough_epsilon, rounded_up, smallest
-from armslength.planner.predictions import CountSetting, Setting, options, predict
-from armslength.planner.situation import ITEM_ERROR, LARGEST_DISTANCE, CountSituation, Distances
+from armslength.planner.predictions import CountSetting, CountSituation, Setting, options, predict
+from armslength.planner.situation import ITEM_ERROR, LARGEST_DISTANCE, Distances
 
 # Errors within a percent count as equal; then less data, less trust and less work decide.
 _NEARLY_EQUAL = 1.01
@@ -95,12 +95,6 @@ def count_needs(situation: CountSituation, every_option: Sequence[Setting]) -> N
         distance=None if distance is None else float(rounded_up(distance, 3)),
         sketch_dim=_larger_limit(situation),
     )
-
-
-def errors_by_size(line: CountSetting, situation: CountSituation) -> list[tuple[float, float]]:
-    """The relative error of each size of this family."""
-    sizes = [option for option in options(situation) if option.family == line.family]
-    return [(size.sketch_dim, size.relative_error) for size in predict(sizes, situation)]
 
 
 def _larger_limit(situation: CountSituation) -> int | None:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,7 +14,13 @@ from armslength.planner import counts, plan_words
 from armslength.planner.item_groups import planned_groups
 from armslength.planner.least_people import least_people_of
 from armslength.planner.needs import Needs
-from armslength.planner.predictions import CountSetting, options, predict, smallest_resolved_distance
+from armslength.planner.predictions import (
+    CountSetting,
+    CountSituation,
+    options,
+    predict,
+    smallest_resolved_distance,
+)
 from armslength.planner.profiles import (
     SHARES,
     ProfileSetting,
@@ -22,10 +28,8 @@ from armslength.planner.profiles import (
     best_setting,
     hidden_by_chance,
     profile_needs,
-    smallest_gaps,
 )
 from armslength.planner.situation import (
-    CountSituation,
     checked_distances,
     checked_grid,
     checked_people,
@@ -33,7 +37,7 @@ from armslength.planner.situation import (
     checked_target,
 )
 from armslength.planner.typical_pair import ITEMS_PER_PERSON, typical_mix
-from armslength.plots import Curves, PlanCurves, plan_figure, write_figure
+from armslength.plots import PlanCurves, plan_figure, write_figure
 from armslength.privacy.exact_numbers import checked_delta, checked_epsilon, exact_number, weakness
 from armslength.protocol.neighbors import VOTE, check_shares
 from armslength.protocol.protocol import VOTES, Protocol, check_settings_for_tables
@@ -69,9 +73,6 @@ _IN_DOCUMENT = (
     *("about", "resolvable", "refusal", "seen", "chance", "seen_of_smallest", "least_people"),
     *("item_groups_seen", "item_groups_chance", "seen_distance", "weakness", "assumption", "seed"),
 )
-
-
-_AnySituation = TypeVar("_AnySituation", ProfileSituation, CountSituation)
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -197,27 +198,15 @@ class Plan(Result):
     def _curves(self) -> PlanCurves:
         """The contents of the figure."""
         situation, best = self.situation, self.recommended
-        if isinstance(situation, ProfileSituation):
-            name, value = "Laplace noise", 1.0 if self.seen is None else 1 - self.seen
-            by_size: Curves = {name: sorted(smallest_gaps(situation).items())}
-            gaps = ((float(each.epsilon), smallest_gaps(each).values()) for each in _at_epsilons(situation))
-            by_epsilon: Curves = {name: [(epsilon, min(each)) for epsilon, each in gaps if each]}
-        else:
-            lines = [line for line in (best, plan_words.histogram(self)) if isinstance(line, CountSetting)]
-            value = lines[0].relative_error
-            by_size = {_name(line): counts.errors_by_size(line, situation) for line in lines}
-            by_epsilon = {
-                _name(line): [
-                    (float(each.epsilon), min(error for _, error in errors))
-                    for each in _at_epsilons(situation)
-                    if (errors := counts.errors_by_size(line, each))
-                ]
-                for line in lines
-            }
+        value = best.relative_error if isinstance(best, CountSetting) else best.gap
+        epsilons = (situation.epsilon * 10 ** (2 * i / (_EPSILONS - 1) - 1) for i in range(_EPSILONS))
+        others = [replace(situation, epsilon=Fraction(f"{epsilon:.6g}")) for epsilon in epsilons]
+        curves = [(float(each.epsilon), each.curve_of(best)) for each in others]  # type: ignore[arg-type]  # of one kind
+        name = f"{best.noise.capitalize()} noise"
         return PlanCurves(
             **plan_words.figure_words(self),
-            by_size=by_size,
-            by_epsilon=by_epsilon,
+            by_size={name: situation.curve_of(best)},  # type: ignore[arg-type]  # the same
+            by_epsilon={name: [(epsilon, min(y for _, y in curve)) for epsilon, curve in curves if curve]},
             epsilon=float(situation.epsilon),
             sketch_dim=best.sketch_dim,
             value=value,
@@ -354,16 +343,6 @@ def protocol_of(situation: ProfileSituation | CountSituation, setting: Any, seed
             chosen["margin_contribution"] = groups.contribution
     fields = {**situation.fields, **chosen}
     return Protocol(setting.transform.with_seed(seed), epsilon=situation.epsilon, **fields)
-
-
-def _name(line: CountSetting) -> str:
-    return f"{line.label}, {line.noise.capitalize()}"
-
-
-def _at_epsilons(situation: _AnySituation) -> list[_AnySituation]:
-    """The situation at each ε of the figure."""
-    epsilons = (situation.epsilon * 10 ** (2 * i / (_EPSILONS - 1) - 1) for i in range(_EPSILONS))
-    return [replace(situation, epsilon=Fraction(f"{epsilon:.6g}")) for epsilon in epsilons]
 
 
 def _question(about: Any, of_people: Mapping[str, Any], of_counts: Mapping[str, Any]) -> str:

@@ -2,25 +2,20 @@
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from armslength.errors import plural
 from armslength.planner.counts import listed_counts_seen
 from armslength.planner.needs import Needs, number_text
-from armslength.planner.predictions import CountSetting
-from armslength.planner.profiles import (
-    ProfileSetting,
-    ProfileSituation,
-    best_setting,
-    listed_items_seen,
-)
-from armslength.planner.situation import USUAL_LARGEST, CountSituation
+from armslength.planner.predictions import CountSetting, CountSituation
+from armslength.planner.profiles import ProfileSetting, ProfileSituation, listed_items_seen
 from armslength.privacy.exact_numbers import decimal_text
 from armslength.results import table_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from armslength.planner.plan import Plan
 
 _WIDTH = 100
@@ -49,7 +44,7 @@ def page(plan: "Plan") -> list[str]:
 def tables(plan: "Plan") -> list[str]:
     """What other settings would show, and what the plan assumes."""
     if plan.about == "counts":
-        return ["", *table_lines(_count_rows(plan), ("", "configuration", "noise")), "", *_count_note(plan)]
+        return _count_table(plan)
     shown = ["", *_size_table(plan), *_groups_table(plan)] if plan.resolvable else []
     return [*shown, "", *textwrap.wrap(plan.assumption, _WIDTH)]
 
@@ -257,24 +252,12 @@ def _smallest(plan: "Plan", situation: ProfileSituation) -> list[tuple[str, str]
 
 
 def _listed_items(situation: ProfileSituation, best: ProfileSetting) -> str:
-    """What is seen of listed items, and what that costs."""
+    """What is seen of listed items."""
     difference = listed_items_seen(situation, best)
     text = f"differences of {plural(situation.listed_items or 0, 'listed item')}"
-    if difference is not None:
-        text += f": most whose share of all votes differs by {points(difference)}"
-    without = best_setting(replace(situation, listed_items=None, max_sketch_dim=USUAL_LARGEST).settings())
-    seen = _less_similar(max(1 - without.gap, 0.0))
-    if seen == _less_similar(max(1 - best.gap, 0.0)):
-        return f"{text}. They cost nothing that you would see"
-    return f"{text}. Without listed items you would see profiles that {seen}"
-
-
-def _share_table(heading: str, name: str, cells: Iterable[tuple[str, Any, str]]) -> list[str]:
-    """A table with a column for each share of ε, of (row, share, text)."""
-    rows = dict[str, dict[str, Any]]()
-    for row, share, text in cells:
-        rows.setdefault(row, {name: row})[f"{100 * float(share):g} %"] = text
-    return [*textwrap.wrap(heading, _WIDTH), *table_lines(list(rows.values()), ())]
+    if difference is None:
+        return text
+    return f"{text}: most whose share of all votes differs by {points(difference)}"
 
 
 def _size_table(plan: "Plan") -> list[str]:
@@ -286,14 +269,15 @@ def _size_table(plan: "Plan") -> list[str]:
         if isinstance(setting, ProfileSetting)
         and best.sketch_dim / _NEAR <= setting.sketch_dim <= best.sketch_dim * _NEAR
     ]
-    cells = []
+    rows = dict[str, dict[str, str]]()
     for setting in sorted(near, key=lambda each: (each.sketch_dim, each.label, each.total_share)):
         sparsity = setting.transform.column_entries
         size = f"{setting.sketch_dim:,}{'' if sparsity == 1 else f', s={sparsity}'}"
         seen = "-" if setting.seen is None else similarity(setting.seen)
-        cells.append((size, setting.total_share, f"{'*' * (setting is best)}{seen}"))
+        share = f"{100 * float(setting.total_share):g} %"
+        rows.setdefault(size, {"numbers per party": size})[share] = f"{'*' * (setting is best)}{seen}"
     heading = "Profiles that are less similar than this are seen, by size of the sketch and share of ε for the number of people (-: none):"
-    return _share_table(heading, "numbers per party", cells)
+    return [*textwrap.wrap(heading, _WIDTH), *table_lines(list(rows.values()), ())]
 
 
 def _groups_table(plan: "Plan") -> list[str]:
@@ -320,14 +304,6 @@ def _groups_table(plan: "Plan") -> list[str]:
 
 
 # Plans about counts.
-
-
-def histogram(plan: "Plan") -> CountSetting | None:
-    """The noisy histogram with its better noise, if another setting is recommended."""
-    lines: Sequence[Any] = plan.settings
-    if plan.recommended.transform.projects:
-        return next((line for line in lines if line.is_histogram), None)
-    return None
 
 
 def _count_refusal(plan: "Plan", situation: CountSituation, best: CountSetting) -> str:
@@ -385,55 +361,19 @@ def _count_entries(plan: "Plan") -> list[tuple[str, str]]:
             f"for every difference and over {plural(situation.pairs, 'pair')} (proved, from exact moments)"
         )
         entries.append(("target", text))
-    entries += [("noise", text)] if (text := _noise(plan, situation, best)) else []
-    sizes = filter(None, (_no_projection(plan, best), _size_limit(plan, situation, best)))
-    return [*entries, *(("size", text) for text in sizes)]
+    return entries
 
 
-def _noise(plan: "Plan", situation: CountSituation, best: CountSetting) -> str:
-    """Why this law of noise; empty if there is no choice."""
-    if best.noise == "gaussian":
-        return "Gaussian noise is more accurate here; with delta=0 the first Laplace line is the choice"
-    if "gaussian" not in situation.laws:
-        return ""
-    lines: Sequence[Any] = plan.settings
-    gaussian = next((line.relative_error for line in lines if line.noise == "gaussian"), math.inf)
-    verdict = "more accurate" if gaussian > best.relative_error else "as accurate, to a percent,"
-    return f"Laplace noise is {verdict} here, and pure: δ is not spent"
-
-
-def _no_projection(plan: "Plan", best: CountSetting) -> str:
-    """How the variance of the noisy histogram compares."""
-    line = histogram(plan)
-    if line is None or best.relative_error == 0:
-        return ""
-    ratio, size = (line.relative_error / best.relative_error) ** 2, f"{8 * line.sketch_dim:,} bytes"
-    if ratio >= 1:
-        return f"without a projection the variance would be {number_text(ratio)} times as large ({size})"
-    too_large = "" if line.is_choice else ", beyond the size limit"
-    return f"without a projection the variance would be {ratio:.2g} of this ({size}{too_large})"
-
-
-def _size_limit(plan: "Plan", situation: CountSituation, best: CountSetting) -> str:
-    """Whether the size limit was in the way of the most accurate size."""
-    is_free = situation.listed_items is None and situation.target is None
-    most_accurate = next(line for line in plan.settings if line.family == best.family)
-    if best.is_histogram or not is_free or most_accurate.sketch_dim < situation.max_sketch_dim:
-        return ""
-    return f"the limit of {situation.max_sketch_dim:,} numbers was reached: a larger max_sketch_dim may be more accurate"
-
-
-def _count_rows(plan: "Plan") -> list[dict[str, str]]:
-    """The lines of the table: the best settings, and the best one of each kind of transform."""
+def _count_table(plan: "Plan") -> list[str]:
+    """The best settings, and the best one of each kind of transform."""
     rows: list[dict[str, str]] = []
-    kinds, lines = set(), plan.settings
+    kinds = set[str]()
+    lines: Sequence[Any] = plan.settings
     for line in lines:
-        if not isinstance(line, CountSetting):
-            continue
-        is_recommended, kind = line is plan.recommended, line.transform.name
-        if is_recommended or kind not in kinds or len(rows) < _MOST_LEADING:
+        is_best = line is plan.recommended
+        if is_best or line.transform.name not in kinds or len(rows) < _MOST_LEADING:
             row = {
-                "": "*" if is_recommended else "" if line.is_choice else "-",
+                "": "*" if is_best else "" if line.is_choice else "-",
                 "configuration": line.label,
                 "numbers": f"{line.sketch_dim:,}",
                 "noise": line.noise,
@@ -442,14 +382,10 @@ def _count_rows(plan: "Plan") -> list[dict[str, str]]:
                 "smallest": number_text(line.smallest_distance),
             }
             rows.append(row)
-        kinds.add(kind)
-    return rows
-
-
-def _count_note(plan: "Plan") -> list[str]:
+        kinds.add(line.transform.name)
     note = (
         f"* {'recommended' if plan.resolvable else 'the best there is'}; - too large. "
         "error: standard error of the squared distance, as a share of it, at the smallest distance; at high: at the largest. "
-        f"smallest: the distance at which that error is 100 %. {len(plan.settings)} settings in all."
+        f"smallest: the distance at which that error is 100 %. {len(lines)} settings in all."
     )
-    return textwrap.wrap(note, _WIDTH)
+    return ["", *table_lines(rows, ("", "configuration", "noise")), "", *textwrap.wrap(note, _WIDTH)]

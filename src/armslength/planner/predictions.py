@@ -19,7 +19,7 @@ from armslength.estimates.pair_noise import PairNoise
 from armslength.estimates.variance import ErrorModel, VarianceCurve, curve_of
 from armslength.laws import LARGEST_SCALE, SMALLEST_SCALE, Cumulants, DiscreteLaplace, Law, RoundedNormal
 from armslength.planner.failure_bounds import failure_bound, pair_moments, usual_median
-from armslength.planner.situation import CountSituation
+from armslength.planner.situation import Distances, Situation, Target
 from armslength.privacy.calibration import gaussian_scale
 from armslength.protocol.protocol import Protocol
 from armslength.transforms.hadamard_jl import LARGEST_PADDED_DIM, HadamardJL, padded_dimension
@@ -32,6 +32,27 @@ _FOR_ITEMS = 3  # the fewest of which most can agree
 _SIZES_IN_AN_OCTAVE = 32
 _REFERENCE_SENSITIVITY = 2**20  # a squared sensitivity: σ is proportional to its root
 _LARGEST_SPREAD = 0.75  # of q·√a, for useful upper ends
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountSituation(Situation):
+    """What a plan about counts is made for."""
+
+    resolution: Fraction
+    total_share: Fraction
+    contribution: int | None  # events of one person; None for arrays
+    distances: Distances
+    target: Target | None
+
+    @property
+    def laws(self) -> list[str]:
+        """The laws of noise that give the guarantee; event tables have Laplace noise."""
+        return ["laplace", "gaussian"] if self.delta > 0 and self.contribution is None else ["laplace"]
+
+    def curve_of(self, line: "CountSetting") -> list[tuple[float, float]]:
+        """The relative error of each size of this family."""
+        sizes = [option for option in options(self) if option.family == line.family]
+        return [(size.sketch_dim, size.relative_error) for size in predict(sizes, self)]
 
 
 @dataclass(frozen=True, kw_only=True)

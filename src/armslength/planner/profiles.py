@@ -111,6 +111,14 @@ class ProfileSituation(Situation):
             transforms.append(Identity(input_dim=d))
         return [transform for transform in transforms if self.explains(transform)]
 
+    def curve_of(self, _: Setting) -> list[tuple[float, float]]:
+        """The smallest difference seen with each size of a sketch, where any is."""
+        gaps = dict[int, float]()
+        for setting in self.settings():
+            if setting.seen is not None:
+                gaps[setting.sketch_dim] = min(setting.gap, gaps.get(setting.sketch_dim, math.inf))
+        return sorted(gaps.items())
+
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileSetting(Setting):
@@ -180,12 +188,3 @@ def listed_items_seen(situation: ProfileSituation, best: ProfileSetting) -> floa
     law, distance = best.votes.law, math.sqrt(squared) * VOTE
     reach = typical_reach(best.transform, situation.listed_items or 1, law, distance, ITEM_ERROR) / VOTE
     return reach / people if reach < people else None
-
-
-def smallest_gaps(situation: ProfileSituation) -> dict[int, float]:
-    """The smallest difference seen with each size of a sketch, where any is."""
-    gaps = dict[int, float]()
-    for setting in situation.settings():
-        if setting.seen is not None:
-            gaps[setting.sketch_dim] = min(setting.gap, gaps.get(setting.sketch_dim, math.inf))
-    return gaps

@@ -73,22 +73,6 @@ class Target:
     failure_probability: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class CountSituation(Situation):
-    """What a plan about counts is made for."""
-
-    resolution: Fraction
-    total_share: Fraction
-    contribution: int | None  # events of one person; None for arrays
-    distances: Distances
-    target: Target | None
-
-    @property
-    def laws(self) -> list[str]:
-        """The laws of noise that give the guarantee; event tables have Laplace noise."""
-        return ["laplace", "gaussian"] if self.delta > 0 and self.contribution is None else ["laplace"]
-
-
 def checked_sizes(listed_items: Any, max_sketch_dim: Any, input_dim: int | None) -> tuple[int | None, int]:
     """How many items will be listed, and the largest sketch; None for as large as that takes, within limits."""
     count = None

@@ -108,17 +108,6 @@ def test_among_equals_the_trusted_and_the_simple_come_first():
     assert recommended_of([line, worse], no_sizes) is line
 
 
-def test_the_words_do_not_claim_more_than_is_so():
-    limited = al.plan(70_000, epsilon=1, distance=160)
-    assert "max_sketch_dim" in limited.summary
-    free = al.plan(70_000, epsilon=1, distance=30)
-    assert "max_sketch_dim" not in free.summary
-    even = al.plan(100, epsilon=2, delta="0.2", distance=100)
-    best = min(line.relative_error for line in even.settings if line.noise == "gaussian")
-    assert even.recommended.noise == "laplace"
-    assert ("as accurate" in even.summary) is (best < even.recommended.relative_error)
-
-
 def test_what_will_mostly_be_missed_is_said():
     # Between the distance where the error is 100 percent and the one where half of all pairs differ.
     plan = al.plan(None, epsilon=1, distance=7)
