@@ -34,20 +34,20 @@ Exit code 3: nothing would be seen; the last line says what would be needed.
 """
 )
 @option("--people", "How many people a party has, or low:high.", type=people_range, metavar="LOW[:HIGH]")
-@option("--parties", "How many parties are compared, all pairs.  [default: one pair]", type=int)
+@option("--parties", "How many parties are compared.  [default: one pair]", type=int)
 @option("--epsilon", "ε of each release, such as 1 or 0.5.", required=True, metavar="ε")
 @option("--unit", 'Who is protected, in words, such as "one patient".', default="", metavar="TEXT")
 @option("--items-per-person", "How many different items a person typically has.  [default: 5]", type=float)
 @option(
     "--item-groups",
-    "Table with item or prefix, and group; or how many there will be.",
-    metavar="FILE|NUMBER",
+    "List with item or prefix, and group; columns of --record; or how many.",
+    metavar="FILE|COLUMNS|N",
 )
 @option("--item-groups-per-person", "In how many item groups a person typically has items.", type=float)
 @option("--listed-items", "How many items `armslength explain --items` will be asked about.", type=int)
 @option(
     "--record",
-    "A column of a table with one row for each person. Repeat it.",
+    "Column of a table with one row per person: sex, sex=F,M, age:18,65. Repeatable.",
     metavar="COLUMN",
     **RECORD,
 )
@@ -67,7 +67,7 @@ Exit code 3: nothing would be seen; the last line says what would be needed.
 @option("--input-dim", "How many different items there are.  [default: not limited]", type=int)
 @option("-o --output", "Write the recommended protocol here.", type=FILE)
 @OVERWRITE
-@option("--format output_format", "", type=_FORMATS, default="table")
+@option("--format output_format", "How to print it.", type=_FORMATS, default="table")
 def plan(
     output: str | None, overwrite: bool, output_format: str, item_groups: str | None, **options: Any
 ) -> None:
