@@ -270,14 +270,15 @@ def _size_table(plan: "Plan") -> list[str]:
         and best.sketch_dim / _NEAR <= setting.sketch_dim <= best.sketch_dim * _NEAR
     ]
     rows = dict[str, dict[str, str]]()
+    is_one_kind = len({setting.label for setting in near}) == 1
     for setting in sorted(near, key=lambda each: (each.sketch_dim, each.label, each.total_share)):
-        sparsity = setting.transform.column_entries
-        size = f"{setting.sketch_dim:,}{'' if sparsity == 1 else f', s={sparsity}'}"
+        size = f"{setting.sketch_dim:,}{'' if is_one_kind else f', {setting.label}'}"
         seen = "-" if setting.seen is None else similarity(setting.seen)
         share = f"{100 * float(setting.total_share):g} %"
         rows.setdefault(size, {"numbers per party": size})[share] = f"{'*' * (setting is best)}{seen}"
     heading = "Profiles that are less similar than this are seen, by size of the sketch and share of ε for the number of people (-: none):"
-    return [*textwrap.wrap(heading, _WIDTH), *table_lines(list(rows.values()), ())]
+    text_columns = () if is_one_kind else ("numbers per party",)
+    return [*textwrap.wrap(heading, _WIDTH), *table_lines(list(rows.values()), text_columns)]
 
 
 def _groups_table(plan: "Plan") -> list[str]:

@@ -201,6 +201,24 @@ def test_a_range_of_people_is_planned_for_its_middle():
     )
 
 
+@pytest.mark.parametrize(
+    "known",
+    [{}, {"record": {"age": [18, 40], "sex": ["F", "M"]}}, {"input_dim": 5000, "listed_items": 20}],
+    ids=str,
+)
+def test_the_table_marks_what_is_recommended(known):
+    plan = profile_plan(epsilon=1, people=3000, **known)
+    table = str(plan).partition("(-: none):\nnumbers per party")[2].partition("\n\n")[0]
+    heading, *rows = table.splitlines()
+    (marked,) = (row for row in rows if "*" in row)
+    assert f"{plan.recommended.sketch_dim:,}" in marked
+    shares = heading.replace(" %", "").split()
+    cells = marked.split()[-len(shares) :]
+    assert (
+        cells[shares.index(f"{100 * float(plan.recommended.total_share):g}")] == f"*{similarity(plan.seen)}"
+    )
+
+
 def test_a_given_share_is_kept_and_others_are_shown_otherwise(hospitals):
     plan = profile_plan(**HOSPITALS, total_share="0.25")
     assert {float(each.total_share) for each in plan.settings} == {0.25}
