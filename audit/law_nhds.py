@@ -122,14 +122,11 @@ def planned(seed: str) -> al.Protocol:
         people=(254, 34_342),
         parties=12,
         items_per_person=7,
-        margins={code: chapter(code) for code in codes},
-        by="shape",
-        open_vocabulary=True,
+        item_groups={code: chapter(code) for code in codes},
         unit="one stay",
         seed=seed,
     )
-    protocol: al.Protocol = plan.protocol
-    return protocol
+    return plan.protocol
 
 
 def counted(protocol: al.Protocol, party: NDArray[np.int64] | None = None) -> Sums:

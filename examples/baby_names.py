@@ -57,10 +57,7 @@ def generated_births() -> Births:
 
 def planned(epsilon: str) -> al.Plan:
     """The plan for distances of about a hundred or more between years. It sees no data."""
-    plan: al.Plan = al.plan(
-        None, epsilon=epsilon, distance=(100, 1000), contribution=1, unit="one birth", seed="baby names"
-    )
-    return plan
+    return al.plan(epsilon=epsilon, distance=(100, 1000), contribution=1, unit="one birth", seed="baby names")
 
 
 def estimated_drift(births: Births, protocol: al.Protocol) -> al.Estimate:

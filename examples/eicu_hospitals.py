@@ -87,9 +87,9 @@ def ask_for_hospitals(sizes: NDArray[np.int64]) -> None:
     print(f"Single hospitals, ε = 1: will it work?\n\n{plan.summary}")
 
 
-def planned_regions() -> al.ShapePlan:
+def planned_regions() -> al.Plan:
     """The plan for regions of about five hundred patients, for all six pairs together."""
-    plan: al.ShapePlan = al.plan(
+    return al.plan(
         epsilon=EPSILON,
         people=500,
         parties=len(REGIONS),
@@ -97,7 +97,6 @@ def planned_regions() -> al.ShapePlan:
         unit="one patient",
         seed="regions",
     )
-    return plan
 
 
 def true_mixes(events: pa.Table) -> NDArray[np.float64]:

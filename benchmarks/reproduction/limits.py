@@ -9,6 +9,7 @@ from comparators import central, noisy_histogram, randomized_response
 from comparators.formulas import count_lower_bound, hamming_lower_bound
 
 import armslength as al
+from armslength.planner.plan import protocol_of
 from reproduction.methods import METHODS, Method, Setting, measured
 
 _TRIALS = 400
@@ -65,7 +66,7 @@ def _planned_estimates(plan: al.Plan, x: Any, y: Any) -> list[float]:
     """One estimate for each pair of vectors, each under a public seed of its own."""
     found = []
     for trial, (a, b) in enumerate(zip(x, y, strict=True)):
-        protocol = plan.recommended.protocol(plan.situation, f"bound {trial}")
+        protocol = protocol_of(plan.situation, plan.recommended, f"bound {trial}")
         u, v = (al.release(protocol, vector[None, :], ledger=al.NO_LEDGER) for vector in (a, b))
         found.append(float(al.squared_norms(u - v).value[0]))
     return found

@@ -41,9 +41,8 @@ if TYPE_CHECKING:
     from armslength.ingest.sources import Source as Source
     from armslength.ledger.ledger import NO_LEDGER as NO_LEDGER
     from armslength.ledger.ledger import Ledger as Ledger
+    from armslength.planner.plan import Plan as Plan
     from armslength.planner.plan import plan as plan
-    from armslength.planner.shape_plan import ShapePlan as ShapePlan
-    from armslength.planner.size_plan import Plan as Plan
     from armslength.protocol.contribution import Arrays as Arrays
     from armslength.protocol.contribution import Counts as Counts
     from armslength.protocol.contribution import Votes as Votes
@@ -84,9 +83,7 @@ _HOME = {
         "estimates.totals": "totals",
         "ingest.sources": "Source",
         "ledger.ledger": "Ledger NO_LEDGER",
-        "planner.plan": "plan",
-        "planner.shape_plan": "ShapePlan",
-        "planner.size_plan": "Plan",
+        "planner.plan": "Plan plan",
         "protocol.contribution": "Arrays Counts Votes",
         "protocol.margins": "ItemGroups",
         "protocol.protocol": "Protocol",

@@ -70,8 +70,7 @@ def run_demo(folder: Path, say: Print) -> Path:
     lines = ["prefix,group", *(f"{letter},{chapter}" for letter, chapter in CHAPTERS.items())]
     chapters.write_text("\n".join(lines) + "\n", encoding="utf-8")
     people = ("--parties", len(hospitals), "--people", f"{_FEWEST}:{_MOST}", "--items-per-person", 3)
-    size = ("--unit", "one patient", "--max-sketch-dim", 256, "--seed", "trial-2026")
-    settings = ("--epsilon", 1, *people, *size, "--margins", chapters)
+    settings = ("--epsilon", 1, *people, "--unit", "one patient", "--item-groups", chapters)
     step("2. Will it work?", "plan", *settings, "--overwrite", "-o", protocol)
     _release(folder, hospitals, protocol, sketches, say)
     step("4. Do the populations differ?", "compare", sketches)

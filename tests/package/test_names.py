@@ -39,7 +39,6 @@ NAMES = [
     "Plan",
     "Plane",
     "Protocol",
-    "ShapePlan",
     "SignJL",
     "Sketches",
     "Source",

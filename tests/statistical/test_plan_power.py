@@ -1,12 +1,14 @@
 """The power that a plan predicts, and that of releases of hospital stays.
 
-Parties are stays drawn from two parties of the survey, whose similarity, concentration and typical number of diagnoses the plan is told.
+Parties are stays drawn from two parties of the survey, whose concentration and typical number of diagnoses the typical party of the plan is given.
 For each public seed, ROWS samples of each party are counted, get fresh noise for each ε, and are compared in all pairs: their share told
 apart, averaged over seeds, has the standard error that the seeds show. It is at most SPREAD, so that a prediction that is off by
 TOLERANCE + 2·LIMIT·SPREAD is found with probability 1 − 1e-6.
 """
 
 import math
+from dataclasses import replace
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -18,6 +20,7 @@ import nhds
 from armslength.estimates.intervals import METHODS, Level
 from armslength.estimates.shapes import squared_shape_distances
 from armslength.planner.least_people import least_people
+from armslength.planner.typical_pair import DIFFERENT, Mix
 from statistical.limits import LIMIT
 
 SEEDS, ROWS = 100, 6
@@ -36,7 +39,7 @@ def protocol(sketch_dim, epsilon, seed):
     return al.Protocol(transform, al.Votes(total_share="0.1"), epsilon=epsilon, unit="one stay")
 
 
-def is_told_apart(a, b, tail):
+def is_found(a, b, tail):
     """Whether lower ends are above 0, without looking for the ends."""
     rule = squared_shape_distances(a, b, beyond_chance=True).rule
     equal, level = np.zeros(rule.law.inner.shape), Level(tail, METHODS[0])
@@ -46,7 +49,7 @@ def is_told_apart(a, b, tail):
 
 @lru_cache(maxsize=4)
 def measured(pair, people, sketch_dim):
-    """For each ε, (the share of pairs told apart, its standard error)."""
+    """For each ε, (the share of pairs found to differ, its standard error)."""
     rng, tail = np.random.default_rng(31), 0.025 / (PARTIES * (PARTIES - 1) / 2)
     told = np.empty((len(EPSILONS), SEEDS))
     for seed in range(SEEDS):
@@ -54,14 +57,14 @@ def measured(pair, people, sketch_dim):
         sums = [nhds.Counted.of(nhds.stays_of(party), transform).drawn(rng, people, ROWS) for party in pair]
         for number, epsilon in enumerate(EPSILONS):
             a, b = (nhds.released(protocol(sketch_dim, epsilon, f"power {seed}"), side) for side in sums)
-            told[number, seed] = is_told_apart(a, b, tail).mean()
+            told[number, seed] = is_found(a, b, tail).mean()
     return dict(
         zip(EPSILONS, zip(told.mean(axis=1), told.std(axis=1) / math.sqrt(SEEDS), strict=True), strict=True)
     )
 
 
 def predicted(pair, people, sketch_dim, epsilon):
-    """What a plan says that is told the concentration of two parties, and how far apart they are."""
+    """What a plan says whose typical party has the concentration of two parties, and how far apart they are."""
     p, q = (nhds.mix_of(party) for party in pair)
     items = np.mean([np.median(np.diff(nhds.stays_of(party).indptr)) for party in pair])
     concentration = math.sqrt((p @ p) * (q @ q))
@@ -70,11 +73,15 @@ def predicted(pair, people, sketch_dim, epsilon):
         epsilon=epsilon,
         parties=PARTIES,
         items_per_person=float(items),
-        concentration=concentration,
         total_share="0.1",
         max_sketch_dim=sketch_dim,
     )
-    (setting,) = (each for each in plan.settings if each.sketch_dim == sketch_dim)
+    usual = plan.situation.mix
+    mix = Mix.of_concentration(
+        concentration, max(usual.items, math.ceil(2 / concentration)), float(items) ** DIFFERENT
+    )
+    (transform,) = (each for each in plan.situation.transforms() if each.sketch_dim == sketch_dim)
+    setting = replace(plan.situation, mix=mix).setting(transform, Fraction("0.1"))
     return setting.pair.power(1 - ((p - q) ** 2).sum() / (2 * concentration))
 
 
@@ -94,7 +101,7 @@ def test_pairs_are_told_apart_where_lower_ends_are_above_0(epsilon):
     sums = [nhds.Counted.of(nhds.stays_of(party), made.transform) for party in pair]
     a, b = (nhds.released(made, side.drawn(np.random.default_rng(1), people, 20)) for side in sums)
     lower, _ = squared_shape_distances(a, b, beyond_chance=True).rule.interval(Level(tail, METHODS[0]))
-    assert ((lower > 0) == is_told_apart(a, b, tail)).all()
+    assert ((lower > 0) == is_found(a, b, tail)).all()
     assert (lower > 0).any()
 
 
@@ -132,7 +139,7 @@ def test_parties_with_fewer_people_than_are_needed_are_not_told_apart(epsilon):
         for factor, shares in told.items():
             people = round(factor * least), round(10 * factor * least)
             sums = (side.drawn(rng, number, ROWS) for side, number in zip(counted, people, strict=True))
-            shares.append(is_told_apart(*(nhds.released(made, each) for each in sums), 0.025).mean())
+            shares.append(is_found(*(nhds.released(made, each) for each in sums), 0.025).mean())
     for factor, expected in ((1.0, 0.9), (0.5, 0.0)):
         error = np.std(told[factor]) / math.sqrt(len(told[factor]))
         assert error < 0.05

@@ -14,7 +14,7 @@ import pytest
 
 import armslength as al
 from armslength.noise.draw import draw
-from armslength.planner.predictions import Option, predict, unit_sigma
+from armslength.planner.predictions import Setting, predict, unit_sigma
 from statistical.limits import LIMIT
 
 SEEDS, RELEASES = 4500, 16
@@ -73,7 +73,7 @@ def best_of_kenthapadi(d, situation):
         sorted({round(1.25**step) for step in range(1, 40) if 1.25**step <= situation.max_sketch_dim})
     )
     transforms = [al.GaussianJL(input_dim=d, sketch_dim=size, seed="plan") for size in sizes]
-    options = [Option.of(situation.protocol, transform, "gaussian") for transform in transforms]
+    options = [Setting.of(situation.grid_radius, transform, "gaussian") for transform in transforms]
     lines = [line for line in predict(options, situation) if line.has_upper_end]
     return min(lines, key=lambda line: line.relative_error)
 
@@ -82,7 +82,7 @@ def papers_own(d, situation):
     """The paper's SJLT at its own k = ln(1/β)/α² and s = ln(1/β)/α for α = 0.2, β = 0.05, with every hidden constant 1."""
     s, k = 15, 75
     transform = al.SparseJL(input_dim=d, sketch_dim=k, sparsity=s, construction="block", seed="plan")
-    options = [Option.of(situation.protocol, transform, law) for law in situation.laws]
+    options = [Setting.of(situation.grid_radius, transform, law) for law in situation.laws]
     yield from predict(options, situation)
 
 
@@ -101,7 +101,7 @@ def test_the_recommended_plan_errs_no_more_than_the_best_in_its_list(cell):
     assert abs(ours / (best * v**2 * m) - 1) < LIMIT * SPREAD + 0.5 / m
     others = [
         line
-        for line in plan.configurations
+        for line in plan.settings
         if line is not plan.recommended
         if line.relative_error < COMPETITORS * best and line.sketch_dim <= 4 * LARGEST
     ]
@@ -134,7 +134,7 @@ def test_five_times_less_variance_than_kenthapadi_and_less_than_the_papers_setti
     assert 1 < kenthapadi.sketch_dim < LARGEST
     for size in (kenthapadi.sketch_dim // 2, 2 * kenthapadi.sketch_dim):
         other = replace(kenthapadi.transform, sketch_dim=size)
-        option = Option.of(plan.situation.protocol, other, "gaussian")
+        option = Setting.of(plan.situation.grid_radius, other, "gaussian")
         (line,) = predict([option], plan.situation)
         assert line.relative_error > kenthapadi.relative_error
 

@@ -15,7 +15,7 @@ import armslength as al
 
 PLANS = {
     "counts": lambda: al.plan(2000, epsilon=1, delta=1e-6, distance=(20, 500), seed="x"),
-    "open": lambda: al.plan(epsilon=1, people=1000, contribution=5, seed="x"),
+    "open": lambda: al.plan(epsilon=1, distance=100, contribution=5, seed="x"),
     "refused": lambda: al.plan(1000, epsilon=1, distance=2, seed="x"),
 }
 
@@ -58,7 +58,7 @@ def test_the_curves_pass_through_the_recommended_configuration(plan):
         assert errors == sorted(errors, reverse=True)
 
 
-def test_the_figure_of_a_plan_by_shape_passes_through_what_is_seen(tmp_path):
+def test_the_figure_of_a_plan_about_populations_passes_through_what_is_seen(tmp_path):
     plan = al.plan(epsilon=1, people=3000, items_per_person=2, unit="one person")
     curves = plan._curves()
     ((_, by_size),), ((_, by_epsilon),) = curves.by_size.items(), curves.by_epsilon.items()

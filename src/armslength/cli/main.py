@@ -9,7 +9,7 @@ from armslength.version import __version__
 
 # In the order of use.
 VERBS = {
-    "plan": "Choose the settings; says how accurate, and whether it can work.",
+    "plan": "Choose the settings; says what you will see, and what you will miss.",
     "rehearse": "Try the whole workflow on public or made-up data; spends nothing.",
     "protocol": "Make what all parties agree on.",
     "check": "Check your own table before a release. Its output is private.",
@@ -29,7 +29,6 @@ VERBS = {
 _FILES = {
     **dict.fromkeys(("show", "verify"), "sketch_files"),
     **dict.fromkeys(("compare", "nearest", "cluster", "outliers", "drift", "report"), "answers"),
-    "plan": "protocol",
     "demo": "rehearse",
 }
 

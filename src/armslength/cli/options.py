@@ -31,6 +31,15 @@ class LocalPath(click.Path):
 # Values of options, read from text.
 
 
+def people_range(text: str) -> int | tuple[int, ...]:
+    """A number of people, or (low, high) of low:high."""
+    try:
+        low, *high = map(int, text.replace(",", "").split(":", 1))
+    except ValueError:
+        raise click.BadParameter(f"must be a number of people or low:high, got {text!r}") from None
+    return (low, *high) if high else low
+
+
 def number_range(text: str) -> float | tuple[float, ...]:
     """A number, or (low, high) of low:high."""
     try:
@@ -82,6 +91,7 @@ def _record(
 
 
 NAMES: dict[str, Any] = {"type": name_list, "metavar": "NAMES|@FILE"}
+RECORD: dict[str, Any] = {"type": record_column, "multiple": True, "callback": _record}
 RANGE: dict[str, Any] = {"type": number_range, "metavar": "LOW[:HIGH]"}
 CHARACTER: dict[str, Any] = {"type": character, "metavar": "CHARACTER"}
 FILE, EXISTING_FILE = LocalPath(dir_okay=False), LocalPath(exists=True, dir_okay=False)
@@ -159,10 +169,8 @@ record_options = all_of(
         "--record",
         "A column of a table with one row for each person, instead of items: age:18,40,65 with edges, sex as it is, sex=F,M with "
         "categories, admitted:month (year, quarter, month, week, day). Once for each column.",
-        type=record_column,
         metavar="COLUMN[:EDGES|:PERIOD|=CATEGORIES]",
-        multiple=True,
-        callback=_record,
+        **RECORD,
     ),
     option(
         "--pair record_pairs",

@@ -1,4 +1,4 @@
-"""What all parties agree on before any data is seen: `armslength plan` chooses it, `protocol` makes and shows it."""
+"""What all parties agree on before any data is seen: `armslength protocol new` makes it, and `plan` chooses it."""
 
 import sys
 from typing import Any
@@ -6,11 +6,9 @@ from typing import Any
 import click
 
 import armslength as al
-from armslength.cli.exit_codes import NOT_RESOLVABLE
 from armslength.cli.options import (
     EXISTING_FILE,
     FILE,
-    FORMAT,
     OVERWRITE,
     RANGE,
     RELATION,
@@ -21,10 +19,9 @@ from armslength.cli.options import (
     option,
     record_options,
 )
-from armslength.cli.output import as_csv, as_json, echo_notes, is_terminal, paragraph
+from armslength.cli.output import is_terminal, paragraph
 from armslength.planner.least_people import least_people
 from armslength.planner.predictions import smallest_resolved_distance
-from armslength.plots import check_format
 from armslength.privacy.exact_numbers import weakness
 from armslength.protocol.contribution import VOTES, contribution_of
 from armslength.protocol.record import checked_record, record_input_dim
@@ -35,7 +32,7 @@ from armslength.sketches.noises import UNKNOWN
 _TRANSFORMS = ("SparseJL", "HadamardJL", "FastJL", "GaussianJL", "SignJL", "Identity")
 
 
-# What every protocol and every plan has.
+# What every protocol has.
 _data_options = all_of(
     record_options,
     option("--input-dim", "How many different items there are.  [default: an open vocabulary]", type=int),
@@ -59,15 +56,6 @@ _DELTA = option("--delta", "For counts and arrays: δ; 0 is pure differential pr
 _RADIUS = option("--radius", "For arrays: the largest change that one person can cause.  [default: 1]")
 
 
-def _people(text: str) -> int | tuple[int, ...]:
-    """A number of people, or (low, high) of low:high."""
-    try:
-        low, *high = map(int, text.replace(",", "").split(":", 1))
-    except ValueError:
-        raise click.BadParameter(f"must be a number of people or low:high, got {text!r}") from None
-    return (low, *high) if high else low
-
-
 def _listed_or_columns(options: dict[str, Any], listed: str, columns: str) -> Any:
     """Takes item groups out of the options: a file that lists them, or columns of a record."""
     file, names = options.pop(listed), list(options.pop(columns))
@@ -81,80 +69,6 @@ def _listed_or_columns(options: dict[str, Any], listed: str, columns: str) -> An
     return names or file
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  armslength plan --people 3000 --parties 9 --epsilon 1 --items-per-person 7
-  armslength plan --people 60:42000 --parties 9 --epsilon 1 --item-groups 20
-  armslength plan --people 2000 --epsilon 1 --unit "one patient" -o protocol.json
-  armslength plan --record age:18,40,65,80 --record sex=F,M --pair age,sex --epsilon 1 --people 2000
-  armslength plan --people 20000 --epsilon 1 --explain 300
-  armslength plan --input-dim 70000 --epsilon 1 --people 500 --contribution 1
-  armslength plan --input-dim 5000 --epsilon 2 --distance 300 --distortion 0.2 --failure-probability 0.05
-
-Exit code 3: nothing would be seen; the last line says what would be needed.
-"""
-)
-@option("--people", "How many people a party has, or low:high.", type=_people, metavar="LOW[:HIGH]")
-@option("--parties", "How many parties are compared, all pairs together.", type=int)
-@_EPSILON
-@option("--unit", _UNIT, default="")
-@option("--items-per-person", "How many different items a person typically has.  [default: 5]", type=float)
-@_data_options
-@option("--margins", _LIST, type=EXISTING_FILE)
-@option("--margin-column margin_columns", _COLUMN.format("--margins"), multiple=True, metavar="COLUMN")
-@option("--item-groups", "Instead of --margins: how many item groups there will be, with (other).", type=int)
-@option("--item-groups-per-person", "In how many item groups a person typically has items.", type=float)
-@option("--explain", "How many items `armslength explain --items` will be asked about.", type=int)
-@option(
-    "--max-sketch-dim", "The largest sketch to recommend.  [default: 4096, or what --explain takes]", type=int
-)
-@option("--contribution", "For counts: how many events of a person count at most.", type=int)
-@option("--distance", "For counts and arrays: how far apart groups are, in data units.", **RANGE)
-@_RADIUS
-@_DELTA
-@option("--distortion", "α: the error may be at most α times the squared distance …", type=float)
-@option("--failure-probability", "… except with probability β, over all pairs.", type=float)
-@option("--plot", "Draw what is predicted against size and ε, to .svg or .png.", type=FILE)
-@OVERWRITE
-@option("-o --output", "Write the recommended protocol here.", type=FILE)
-@FORMAT
-def plan(plot: str | None, output: str | None, overwrite: bool, output_format: str, **options: Any) -> None:
-    """Choose the settings before any privacy is spent: says what you will see, and whether it can work.
-
-    Say how many people the parties have, how many parties there are, and ε. Every person will have one vote, split over all their
-    items. The plan says which differences you will see, what chance and noise hide, how small a party may be, and what would show
-    more. It chooses the size of the sketch and the shares of ε. -o writes what is recommended as a protocol.
-
-    For counts and arrays, say --contribution or --distance: then transforms and noises are ranked by the exact error of distances.
-    """
-    options["margins"] = _listed_or_columns(options, "margins", "margin_columns")
-    check_new_file(output, overwrite=overwrite)
-    if output is not None and options["item_groups"] is not None:
-        raise click.UsageError("-o needs --margins, which lists the item groups, instead of --item-groups")
-    is_for_events = options["people"] is not None or options["contribution"] is not None
-    if output is not None and is_for_events and not options["unit"]:
-        raise click.UsageError('-o needs --unit, which says who is protected, such as --unit "one patient"')
-    if plot is not None:
-        check_format(plot)  # before any work
-    result: al.Plan | al.ShapePlan = al.plan(**options)
-    if plot is not None:
-        result.plot(plot)
-    if output_format == "csv":
-        click.echo(as_csv(result.to_arrow().to_pylist()))
-        echo_notes(result.weakness)  # the others have it in their text
-    else:
-        click.echo(str(result) if output_format == "table" else as_json(_plan_document(result)))
-    if output is not None and result.resolvable:
-        result.protocol.save(output)
-        echo_notes(f"the recommended protocol was written to {output}")
-        if not is_for_events:
-            echo_notes("this protocol is for arrays; for an event table, say --people and --unit")
-    if result.refusal:
-        echo_notes(result.refusal)
-        click.get_current_context().exit(NOT_RESOLVABLE)
-
-
 def _contribution(text: str) -> str | int:
     """A vote, or a number of events."""
     if text == VOTES:
@@ -163,56 +77,6 @@ def _contribution(text: str) -> str | int:
         return int(text)
     except ValueError:
         raise click.BadParameter(f"must be {VOTES} or a number, got {text!r}") from None
-
-
-def _plan_document(result: "al.Plan | al.ShapePlan") -> dict[str, Any]:
-    rows = result.to_arrow().to_pylist()
-    margins = result.situation.margins if isinstance(result, al.ShapePlan) else None
-    is_complete = result.resolvable and (margins is None or margins.margins is not None)
-    document: dict[str, Any] = {
-        "resolvable": result.resolvable,
-        "refusal": result.refusal,
-        "recommended": next(row for row in rows if row["is_recommended"]),
-        "weak_promise": result.weakness or None,
-        "needed": result.needs and vars(result.needs),
-        "seed": result.seed,
-        "protocol": result.protocol.document() if is_complete else None,
-        "configurations": rows,
-    }
-    if isinstance(result, al.Plan):
-        document |= {
-            "told_apart": result.told_apart if result.resolvable else None,
-            "distance": [result.situation.distances.low, result.situation.distances.high],
-            "assumption": result.situation.distances.assumption,
-            "reasons": result.reasons,
-        }
-    else:
-        situation = result.situation
-        document |= {
-            "people": {
-                "typical": situation.people,
-                "smallest": situation.smallest or situation.people,
-                "least": result.least_people,
-            },
-            "seen": result.seen,
-            "seen_of_smallest": result.seen_of_smallest,
-            "hidden_by_chance": result.chance,
-            "beyond_chance": situation.beyond_chance,
-            "shares": {
-                "sketch": float(1 - situation.margin_share - result.recommended.total_share),
-                "margins": float(situation.margin_share),
-                "total": float(result.recommended.total_share),
-            },
-            "assumption": result.assumption,
-        }
-        if margins is not None:
-            document["margins"] = {
-                "item_groups": margins.item_groups,
-                "contribution": margins.contribution,
-                "seen": result.margins_seen,
-                "hidden_by_chance": margins.chance((situation.people, situation.people)),
-            }
-    return document
 
 
 @click.group()
@@ -344,7 +208,7 @@ def _transform(
 def _reach(protocol: "al.Protocol") -> str:
     """What can be seen at best, in a line."""
     if protocol.votes and protocol.total_share:
-        return f"parties with fewer than about {least_people(protocol):,} people are inconclusive about nearly everything"
+        return f"parties with fewer than about {least_people(protocol):,} people will be inconclusive about nearly everything, even in a single pair"
     return f"smallest detectable distance (95 %): about {smallest_resolved_distance(protocol):.4g}"
 
 

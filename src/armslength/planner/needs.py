@@ -1,69 +1,50 @@
-"""What would be enough if the answer is no: a larger ε, groups farther apart, more people, or a larger sketch."""
+"""What would be enough if too little is seen: a larger ε, more people, a larger distance, or a larger sketch."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
-from armslength.planner.predictions import Option, options, predict
-from armslength.planner.situation import LARGEST_COUNT, LARGEST_DISTANCE, Distances, SizeSituation, people_for
+from armslength.planner.situation import LARGEST_COUNT
 from armslength.privacy.exact_numbers import WEAK_EPSILON
 
 LARGEST_EPSILON = 1000.0
-_STEP = 4  # every fourth size is close enough
-_LARGEST_LIMIT = 2**20
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What would be enough, each with everything else unchanged; None if nothing is."""
+    """What would be enough, each with everything else unchanged; None if nothing is, or if it does not apply.
 
-    epsilon: float | None  # the smallest, to two digits
-    distance: float | None  # the smallest, to three digits
-    people: int | None  # the smallest number in a group, if the distances come from people
-    sketch_dim: int | None  # the size limit, a power of two times the present one
+    Attributes:
+        similarity: Of profiles: what would then be seen.
+        epsilon: The smallest ε, to two digits.
+        people: The smallest number of people in each party, to two digits.
+        distance: Of counts: the smallest distance, to three digits.
+        sketch_dim: Of counts: the size limit, a power of two times the present one.
+    """
 
+    similarity: float | None = None
+    epsilon: float | None = None
+    people: int | None = None
+    distance: float | None = None
+    sketch_dim: int | None = None
 
-def needs_of(situation: SizeSituation, every_option: Sequence[Option]) -> Needs:
-    """The needs, by bisection: errors fall as ε and the distance grow."""
-    limit = situation.max_sketch_dim
-    choices = [option for option in every_option if option.sketch_dim <= limit]
-    largest = {option.family: option.sketch_dim for option in choices}
-    sample = [
-        option
-        for number, option in enumerate(choices)
-        if number % _STEP == 0 or option.sketch_dim == largest[option.family]
-    ]
-
-    def resolves(**changes: Any) -> bool:
-        return any(line.is_resolved for line in predict(sample, replace(situation, **changes)))
-
-    low = situation.distances.low
-    distance = smallest(low, LARGEST_DISTANCE, lambda value: resolves(distances=Distances(value, value)))
-    people = None
-    if situation.people is not None and distance is not None:
-        people = people_for(distance, int(situation.protocol.contribution or 1), situation.input_dim)
-    return Needs(
-        epsilon=enough_epsilon(situation.epsilon, resolves),
-        distance=None if distance is None else float(rounded_up(distance, 3)),
-        people=people,
-        sketch_dim=_larger_limit(situation),
-    )
+    @property
+    def offers(self) -> list[str]:
+        """What would be enough, in words."""
+        weak = " (a weak promise)" if (self.epsilon or 0) > WEAK_EPSILON else ""
+        texts = (
+            f"ε = {self.epsilon:g}{weak}" if self.epsilon is not None else "",
+            f"{self.people:,} people in each party" if self.people is not None else "",
+            f"a distance of {number_text(self.distance)}" if self.distance is not None else "",
+            f"a sketch of up to {self.sketch_dim:,} numbers" if self.sketch_dim is not None else "",
+        )
+        return [text for text in texts if text]
 
 
-def _larger_limit(situation: SizeSituation) -> int | None:
-    """The next larger size limit that would be enough; None if none is up to 2^20."""
-    limit = situation.max_sketch_dim
-    largest = min(_LARGEST_LIMIT, situation.input_dim or _LARGEST_LIMIT)
-    while limit < largest:
-        before, limit = limit, min(2 * limit, largest)
-        larger = replace(situation, max_sketch_dim=limit)
-        if any(
-            line.is_resolved and line.is_choice for line in predict(options(larger, above=before), larger)
-        ):
-            return limit
-    return None
+def number_text(number: float) -> str:
+    """The number to four digits, without an exponent if it is easy to read."""
+    return f"{number:,.0f}" if 1000 <= number < 1e9 else f"{number:,.4g}"
 
 
 def enough_epsilon(epsilon: Fraction, holds: Callable[..., bool]) -> float | None:
@@ -76,13 +57,6 @@ def enough_people(people: int, holds: Callable[..., bool]) -> int | None:
     """The same for holds(people=number), up to 2^40."""
     value = smallest(people, LARGEST_COUNT, lambda value: holds(people=math.ceil(rounded_up(value, 2))))
     return None if value is None else math.ceil(rounded_up(value, 2))
-
-
-def offers(epsilon: float | None, people: int | None) -> list[str]:
-    """Either in words."""
-    weak = " (a weak promise)" if (epsilon or 0) > WEAK_EPSILON else ""
-    of_epsilon = [] if epsilon is None else [f"ε = {epsilon:g}{weak}"]
-    return of_epsilon + ([] if people is None else [f"{people:,} people in each party"])
 
 
 def smallest(start: float, largest: float, holds: Callable[[float], bool]) -> float | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import product
-from typing import Any, Self
+from typing import Self
 
 from scipy.special import ndtri
 
@@ -19,9 +19,8 @@ from armslength.estimates.pair_noise import PairNoise
 from armslength.estimates.variance import ErrorModel, VarianceCurve, curve_of
 from armslength.laws import LARGEST_SCALE, SMALLEST_SCALE, Cumulants, DiscreteLaplace, Law, RoundedNormal
 from armslength.planner.failure_bounds import failure_bound, pair_moments, usual_median
-from armslength.planner.situation import Situation, SizeSituation
+from armslength.planner.situation import Distances, Situation, Target
 from armslength.privacy.calibration import gaussian_scale
-from armslength.protocol.contribution import contribution_of
 from armslength.protocol.protocol import Protocol
 from armslength.transforms.hadamard_jl import LARGEST_PADDED_DIM, HadamardJL, padded_dimension
 from armslength.transforms.identity import Identity
@@ -36,7 +35,28 @@ _LARGEST_SPREAD = 0.75  # of q·√a, for useful upper ends
 
 
 @dataclass(frozen=True, kw_only=True)
-class Option:
+class CountSituation(Situation):
+    """What a plan about counts is made for."""
+
+    resolution: Fraction
+    total_share: Fraction
+    contribution: int | None  # events of one person; None for arrays
+    distances: Distances
+    target: Target | None
+
+    @property
+    def laws(self) -> list[str]:
+        """The laws of noise that give the guarantee; event tables have Laplace noise."""
+        return ["laplace", "gaussian"] if self.delta > 0 and self.contribution is None else ["laplace"]
+
+    def curve_of(self, line: "CountSetting") -> list[tuple[float, float]]:
+        """The relative error of each size of this family."""
+        sizes = [option for option in options(self) if option.family == line.family]
+        return [(size.sketch_dim, size.relative_error) for size in predict(sizes, self)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
     """One way to release."""
 
     transform: Transform  # under some seed; they all have this sensitivity
@@ -44,13 +64,12 @@ class Option:
     sensitivity: float  # in integer units: ℓ1 for Laplace, ℓ2 for Gaussian noise
 
     @classmethod
-    def of(cls, protocol: Protocol, transform: Transform, noise: str) -> Self:
-        """With the sensitivity under the neighbors of a protocol."""
-        radius = float(protocol.grid_radius)
+    def of(cls, grid_radius: int, transform: Transform, noise: str) -> Self:
+        """With the sensitivity for neighbors that are so far apart."""
         if noise == "laplace":
-            sensitivity = radius * transform.l1_sensitivity
+            sensitivity = float(grid_radius) * transform.l1_sensitivity
         else:
-            sensitivity = radius * math.sqrt(transform.l2_sensitivity_squared)
+            sensitivity = float(grid_radius) * math.sqrt(transform.l2_sensitivity_squared)
         return cls(transform=transform, noise=noise, sensitivity=sensitivity)
 
     @property
@@ -60,7 +79,7 @@ class Option:
 
     @property
     def family(self) -> tuple[str, str]:
-        """What options that differ only in their size have in common."""
+        """What settings that differ only in their size have in common."""
         return self.label, self.noise
 
     @property
@@ -73,22 +92,10 @@ class Option:
         scale = self.sensitivity * unit
         return _law(self.noise, max(scale, SMALLEST_SCALE)) if scale <= LARGEST_SCALE else None
 
-    def protocol(self, situation: Situation, seed: str, **fields: Any) -> Protocol:
-        """The protocol, calibrated exactly. A matrix without a formula is scanned now."""
-        flat = {**situation.fields, **fields}
-        return Protocol(
-            self.transform.with_seed(seed),
-            contribution_of(flat),
-            epsilon=situation.epsilon,
-            delta=situation.delta_of(self.noise),
-            noise=self.noise,
-            **flat,
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
-class Configuration(Option):
-    """One line of a plan: a way to release, with its predicted error of the squared distance in data units."""
+class CountSetting(Setting):
+    """One line of a plan about counts: a way to release, with its predicted error of the squared distance in data units."""
 
     curve: VarianceCurve
     relative_error: float  # standard error over squared distance, at the smallest distance of interest
@@ -105,16 +112,15 @@ class Configuration(Option):
         return not self.transform.projects
 
     @property
-    def is_resolved(self) -> bool:
+    def is_seen(self) -> bool:
         """Whether the standard error is below the squared distance, intervals have upper ends, and the target is met."""
         return self.relative_error <= 1 and self.has_upper_end and self.meets_target
 
 
-def options(situation: SizeSituation, above: int = 0) -> list[Option]:
+def options(situation: CountSituation, above: int = 0) -> list[Setting]:
     """All that the noise of this situation allows, with more than so many numbers; sizes of one family are together, and rise."""
-    protocol = situation.protocol
     return [
-        Option.of(protocol, build(sketch_dim=size, seed="plan"), noise)
+        Setting.of(situation.grid_radius, build(sketch_dim=size, seed="plan"), noise)
         for build, sizes in _transforms(situation)
         for noise in situation.laws
         for size in sizes
@@ -122,11 +128,11 @@ def options(situation: SizeSituation, above: int = 0) -> list[Option]:
     ]
 
 
-def _transforms(situation: SizeSituation) -> Iterator[tuple[Callable[..., Transform], Iterable[int]]]:
+def _transforms(situation: CountSituation) -> Iterator[tuple[Callable[..., Transform], Iterable[int]]]:
     """(build, sizes) of each kind of transform; called as build(sketch_dim=size, seed=…)."""
     d, limit = situation.input_dim, situation.max_sketch_dim
     largest = limit if d is None else min(limit, d)
-    sparsities = SPARSITIES if situation.explain is None else (*SPARSITIES, _FOR_ITEMS)
+    sparsities = SPARSITIES if situation.listed_items is None else (*SPARSITIES, _FOR_ITEMS)
     for construction, s in product(("block", "balanced"), sparsities):
         if s > largest or (construction == "balanced" and (d is None or d * s > LARGEST_DEALT)):
             continue
@@ -152,10 +158,10 @@ def sizes_up_to(limit: int, multiple: int = 1) -> tuple[int, ...]:
     return tuple(sorted(size for size in multiples if size <= limit))
 
 
-def predict(options: Iterable[Option], situation: SizeSituation) -> Iterator[Configuration]:
+def predict(options: Iterable[Setting], situation: CountSituation) -> Iterator[CountSetting]:
     """The options as lines of a plan, without those whose noise would be out of range."""
-    epsilon = situation.epsilon * (1 - situation.protocol.total_share)
-    step, target = float(situation.protocol.resolution), situation.target
+    epsilon = situation.epsilon * (1 - situation.total_share)
+    step, target = float(situation.resolution), situation.target
     low, high = situation.distances.low**2, situation.distances.high**2
     for option in options:
         law = option.law(epsilon, situation.delta)
@@ -169,7 +175,7 @@ def predict(options: Iterable[Option], situation: SizeSituation) -> Iterator[Con
             unit = step**2 * float(option.transform.scale_squared)
             one = failure_bound(option.transform, law, unit, curve, low, target.distortion)
             failure = min(1.0, situation.pairs * one)
-        yield Configuration(
+        yield CountSetting(
             transform=option.transform,
             noise=option.noise,
             sensitivity=option.sensitivity,
@@ -185,7 +191,7 @@ def predict(options: Iterable[Option], situation: SizeSituation) -> Iterator[Con
 
 
 def smallest_resolved_distance(protocol: Protocol, pairs: int = 1) -> float:
-    """The distance at which about half of all pairs are resolved at 95 percent (over all pairs), in data units."""
+    """The distance from which on about half of all pairs are found to differ at 95 percent (over all pairs), in data units."""
     of_pair = PairNoise.sum_of(((protocol.law, 1.0),) * 2)
     rule = interval_rule(ErrorModel.of(protocol), of_pair)
     needed = rule.smallest_resolved(Level.of(0.95, "asymptotic", pairs))

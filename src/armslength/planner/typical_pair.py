@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtri
 
-from armslength.errors import ParameterError
 from armslength.estimates.intervals import METHODS, Level
 from armslength.estimates.pair_noise import Floats
 from armslength.estimates.shape_law import ShapeLaw, ShapeRows, Spread
@@ -17,9 +16,10 @@ from armslength.estimates.variance import VarianceCurve, curve_of
 from armslength.laws import Cumulants, DiscreteLaplace
 from armslength.protocol.neighbors import VOTE
 from armslength.protocol.protocol import MOST_WITH_NORM, Protocol
+from armslength.protocol.record import Record
 from armslength.transforms.transform import Transform
 
-OFTEN = 0.9  # a difference is seen if nine of ten such pairs are told apart
+OFTEN = 0.9  # a difference is seen if nine of ten such pairs are found to differ
 _NODES = np.concatenate(
     [[0.0], np.geomspace(1e-7, 1.0, 400)]
 )  # squared distances, in those of mixes without a common item
@@ -28,7 +28,7 @@ _HALVINGS = 20
 _NO_NOISE = VarianceCurve(0.0, 0.0, 0.0)
 _NORMAL = ndtri((np.arange(50) + 0.5) / 50)
 ITEMS_PER_PERSON = 5.0
-_DIFFERENT = 0.8  # People differ: the mean of 1/t is about (typical t)^-0.8; on four data sets the exponent was 0.73 to 0.82
+DIFFERENT = 0.8  # People differ: the mean of 1/t is about (typical t)^-0.8; on four data sets the exponent was 0.73 to 0.82
 # Items go together: tr Σ² was 1.02 to 1.5 times that of independent items on NHDS (mean of 1/t: 1/5), 1.7 on eICU (1/10) and 2.8 on retail (1/17).
 _TOGETHER = 13.0
 _CONCENTRATION = 0.006  # of many items, about that of diagnoses and of movies that people rate
@@ -137,7 +137,7 @@ class TypicalPair:
     votes: Votes | None  # None for no noise and no sketch: what chance alone hides
 
     def seen_from(self) -> float | None:
-        """The largest cosine of two mixes that are told apart in nine of ten cases; None if there is none."""
+        """The largest cosine of two mixes that are found to differ in nine of ten cases; None if there is none."""
         law = self.law(1.0)
         answered = 1 - self._silent(law)
         if answered < OFTEN + _RAREST:
@@ -152,7 +152,7 @@ class TypicalPair:
         return float(1 - _NODES[last] - share * (_NODES[last + 1] - _NODES[last]))
 
     def power(self, cosine: float) -> float:
-        """How often two mixes of this cosine are told apart."""
+        """How often two mixes of this cosine are found to differ."""
         law = self.law(1.0)
         needed, squared = self._needed(law), self._squared(np.array([cosine]))
         true = self.true_law(law, squared)
@@ -204,7 +204,7 @@ class TypicalPair:
         return squared
 
     def _needed(self, law: ShapeLaw) -> float:
-        """The estimate from which on two mixes are told apart."""
+        """The estimate from which on two mixes are found to differ."""
         return float(law.limits(np.zeros((1, 1)), self.tail)[1][0, 0])
 
     def _silent(self, law: ShapeLaw) -> float:
@@ -293,35 +293,23 @@ class TypicalPair:
         return ShapeLaw.of(rows, columns, curve, None)
 
 
-def typical_mix(
-    protocol: Protocol, input_dim: int | None, items_per_person: float | None, concentration: float | None
-) -> Mix:
-    """The mix of a typical party; what is None is as usual: five items, or those of a record, and the smaller concentration of Zipf's law and 0.006.
+def typical_mix(record: Record | None, input_dim: int | None, items_per_person: float | None = None) -> Mix:
+    """The mix of a typical party, by the smaller concentration of Zipf's law and 0.006.
 
     Args:
-        protocol: One with the same record.
+        record: What becomes of the columns of a record; None for event tables.
         input_dim: How many items there are; None for an open vocabulary.
-        items_per_person: How many different items a person typically has.
-        concentration: How often two votes of a party are for the same item.
+        items_per_person: How many different items a person typically has; None for five, or those of the record.
     """
-    if protocol.record is not None:
-        per_person = float(protocol.record.items_per_row)
+    if record is not None:
+        per_person = float(record.items_per_row)
     else:
-        per_person = (items_per_person or ITEMS_PER_PERSON) ** _DIFFERENT
+        per_person = (items_per_person or ITEMS_PER_PERSON) ** DIFFERENT
     items = min(input_dim or max(_ITEMS, 2 * math.ceil(per_person)), _MOST_ITEMS)
-    if concentration is None:
-        usual = Mix.zipf(items, per_person)
-        if usual.concentration <= _CONCENTRATION or items < 1 / _CONCENTRATION:
-            return usual
-        return Mix.of_concentration(_CONCENTRATION, items, per_person)
-    if input_dim is None:
-        items = min(max(items, math.ceil(2 / concentration)), _MOST_ITEMS)
-    if concentration * items < 1:
-        raise ParameterError(
-            f"concentration must be at least one over the number of items, got {concentration:g}",
-            "concentration",
-        )
-    return Mix.of_concentration(concentration, items, per_person)
+    usual = Mix.zipf(items, per_person)
+    if usual.concentration <= _CONCENTRATION or items < 1 / _CONCENTRATION:
+        return usual
+    return Mix.of_concentration(_CONCENTRATION, items, per_person)
 
 
 def _zipf(items: int, cap: float) -> Floats:

@@ -70,16 +70,13 @@ def checked_delta(value: Any) -> Fraction:
     return delta
 
 
-def weakness(epsilon: Fraction, delta: Fraction, people: int | None = None) -> str:
+def weakness(epsilon: Fraction, delta: Fraction) -> str:
     """Why a promise is weak, in one sentence; empty if it is not. It is a warning, never a refusal."""
     reasons = []
     if epsilon > WEAK_EPSILON:
         reasons.append(f"ε is above {WEAK_EPSILON}")
     if delta > WEAK_DELTA:
         reasons.append(f"δ is above {float(WEAK_DELTA):g}")
-    # With such a δ, publishing the data of one random person could keep the promise.
-    if people is not None and delta * people > 1:
-        reasons.append(f"δ is above one over {people:,}, the number of people")
     if not reasons:
         return ""
     return f"This is a weak promise: {', and '.join(reasons)}; ask for less before you rely on it."

@@ -10,7 +10,16 @@ from armslength.checks import integer, short_repr
 from armslength.errors import ParameterError
 from armslength.privacy.exact_numbers import decimal_text, exact_number
 from armslength.protocol.margins import ItemGroups, Margins, margins_of
-from armslength.protocol.neighbors import VOTE, check_shares, checked_range, checked_resolution, persons
+from armslength.protocol.neighbors import (
+    VOTE,
+    auto_resolution,
+    check_range_fits,
+    check_shares,
+    checked_range,
+    checked_resolution,
+    persons,
+    radius_on_grid,
+)
 from armslength.protocol.record import Record, checked_record
 
 VOTES = "vote"  # as the contribution of a document
@@ -37,6 +46,17 @@ class Contribution:
     def radius_of(self, relation: str) -> Fraction:
         """How far one unit of protection can move the data in ℓ1 norm, in data units."""
         return self.radius * (1 if self.contribution is None else persons(relation))
+
+    def grid_of(self, relation: str, input_dim: int | None) -> tuple[Fraction, int]:
+        """(resolution, radius): the grid, and in its units how far one unit of protection can move the data."""
+        radius, can_differ = self.radius_of(relation), self.changed_entries or input_dim
+        resolution = self.resolution
+        if isinstance(resolution, str):
+            resolution = auto_resolution(radius, can_differ)
+        check_range_fits(self.value_range, resolution)
+        return resolution, radius_on_grid(
+            radius, resolution, on_grid=self.on_grid, changed_entries=can_differ
+        )
 
     def __repr__(self) -> str:
         given = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "margins"}

@@ -21,13 +21,10 @@ from armslength.protocol import schema
 from armslength.protocol.contribution import Arrays, Contribution, Counts, Votes, contribution_of
 from armslength.protocol.margins import margins_of_document
 from armslength.protocol.neighbors import (
-    auto_resolution,
     calibrated_law,
-    check_range_fits,
     choose_noise,
     margin_law,
     margin_sensitivity,
-    radius_on_grid,
     scalar_laws,
     total_law,
 )
@@ -131,14 +128,7 @@ class Protocol(Result):
 
         # neighbors: how far one unit of protection moves the data, on the public grid
         self.radius = data.radius_of(relation)
-        can_differ = self.changed_entries or transform.input_dim
-        self.resolution = (
-            auto_resolution(self.radius, can_differ) if isinstance(data.resolution, str) else data.resolution
-        )
-        check_range_fits(self.value_range, self.resolution)
-        self.grid_radius = radius_on_grid(
-            self.radius, self.resolution, on_grid=self.on_grid, changed_entries=can_differ
-        )
+        self.resolution, self.grid_radius = data.grid_of(relation, transform.input_dim)
         self._calibrate(noise)
         self._frozen = True
 

@@ -14,7 +14,7 @@ NEW = (*NEW, "--sketch-dim", 16, "--total-share", "0.1", "-o", "protocol.json", 
 MARGINS = ("--item-groups-share", "0.2", "--item-groups-limit", 2)
 RELEASE = ("release", "visits.csv", "--person", "who", "--item", "what", "--label", "north", "--no-ledger")
 RELEASE = (*RELEASE, "--no-check", "--protocol", "protocol.json", "-o", "sketches.parquet", "--overwrite")
-PLAN = ("plan", "--people", 3000, "--items-per-person", 5, "--epsilon", 1, "--max-sketch-dim", 64)
+PLAN = ("plan", "--people", 3000, "--items-per-person", 5, "--epsilon", 1)
 
 FAULTY = {
     "empty.csv": "",
@@ -119,41 +119,42 @@ def test_a_release_has_margins(file, again):
     assert al.load("sketches.parquet").margins.shape == (1, 4)
 
 
-def test_a_plan_says_what_margins_show():
+def test_a_plan_says_what_item_groups_show():
     shown = run(*PLAN, "--item-groups", 20)
     assert shown.exit_code == 0, shown.output
     text = " ".join(shown.output.split())
     assert "points more or fewer of the people have" in text
     about = json.loads(run(*PLAN, "--item-groups", 20, "--format", "json").output)
-    assert about["margins"]["item_groups"] == 20
-    assert 0 < about["margins"]["hidden_by_chance"] < about["margins"]["seen"] < 0.4
+    assert 0 < about["item_groups_chance"] < about["item_groups_seen"] < 0.4
     assert about["protocol"] is None
 
 
 def test_a_plan_writes_the_protocol_with_margins():
-    made = run(*PLAN, "--margins", "prefixes.csv", "--unit", "one patient", "-o", "protocol.json")
+    made = run(*PLAN, "--item-groups", "prefixes.csv", "--unit", "one patient", "-o", "protocol.json")
     assert made.exit_code == 0, made.output
     protocol = al.Protocol.load("protocol.json")
     assert protocol.margins.rule == "prefix"
     refused = run(*PLAN, "--item-groups", 5, "--unit", "one patient", "-o", "other.json")
     assert refused.exit_code != 0
-    assert "--margins, which lists the item groups" in refused.output
+    assert "-o needs a list of item groups" in refused.output
     assert not Path("other.json").exists()
 
 
-def test_a_plan_whose_margins_show_nothing_is_refused():
-    little = (*PLAN, "--people", 100, "--margins", "prefixes.csv")
+def test_a_plan_whose_item_groups_show_nothing_is_refused():
+    little = (*PLAN, "--people", 100, "--item-groups", "prefixes.csv")
     made = run(*little, "--unit", "one patient", "-o", "protocol.json")
     assert made.exit_code == 3, made.output
-    assert re.search(r"takes [\d,]+ people", " ".join(made.output.split()))
+    assert re.search(r"[\d,]+ people in each party", " ".join(made.output.split()))
     assert not Path("protocol.json").exists()
 
 
-def test_plans_for_amounts_have_no_margins():
+def test_plans_about_counts_have_no_item_groups():
     refused = run("plan", "--distance", 300, "--contribution", 5, "--epsilon", 1, "--item-groups", 5)
-    assert refused.exit_code != 0
-    refused = run(*PLAN, "--item-groups", 5, "--margins", "items.csv")
-    assert "--margins cannot be combined with --item-groups" in refused.output
+    assert refused.exit_code == 2
+    assert "--item-groups is for plans about populations" in refused.output
+    missing = run(*PLAN, "--item-groups", "nothing.csv")
+    assert missing.exit_code == 2
+    assert "nothing.csv" in missing.output
 
 
 def test_a_check_says_whether_the_item_groups_fit(monkeypatch):

@@ -156,8 +156,8 @@ def test_few_items_get_a_histogram_and_pairs_a_sketch():
     record = {"age": [40, 50, 60, 70], "trestbps": [120, 140, 160], "chol": [1, 200, 240, 280], **listed}
     pairs = [("age", "sex"), *((name, "num") for name in ("cp", "age", "sex", "chol", "exang"))]
     known = {"epsilon": 1, "people": 800, "parties": 4, "unit": "one patient", "record": record}
-    single = al.plan(len(al.record_items(record)), **known)
+    single = al.plan(**known)
     assert single.protocol.transform.name == "Identity"
-    joint = al.plan(len(al.record_items(record, pairs)), record_pairs=pairs, **known)
+    joint = al.plan(record_pairs=pairs, **known)
     assert joint.protocol.transform.name == "SparseJL"
     assert joint.protocol.votes

@@ -301,7 +301,7 @@ def test_a_monthly_job_needs_no_switch_and_a_month_is_released_once():
 @pytest.mark.usefixtures("folder")
 def test_protocols_are_not_written_over():
     before = al.Protocol.load("protocol.json")
-    for command in (NEW, ("plan", "--open-vocabulary", "--epsilon", 1, "--people", 999, "--contribution", 1)):
+    for command in (NEW, ("plan", "--epsilon", 1, "--people", 999)):
         refused = run(*command, "-o", "protocol.json")
         assert refused.exit_code == 2
         assert "--overwrite" in refused.output
@@ -309,7 +309,7 @@ def test_protocols_are_not_written_over():
     assert run(*NEW, "-o", "protocol.json", "--seed", "other", "--overwrite").exit_code == 0
     assert al.Protocol.load("protocol.json") != before
     planned = run(
-        "plan", "--open-vocabulary", "--epsilon", 1, "--people", 999, "--contribution", 1,
+        "plan", "--epsilon", 1, "--people", 999,
         "--unit", "one patient", "-o", "n.json",
     )  # fmt: skip
     assert "was written to n.json" in planned.output
@@ -557,7 +557,7 @@ def test_commands_name_the_option_that_is_missing(folder):
 def test_a_weak_promise_is_a_warning_of_its_own_line():
     weak = [*NEW, "--epsilon", 11, "-o", "weak.json"]
     dry = [*RELEASE, "--label", "north", "--protocol", "weak.json", "--dry-run"]
-    plan = ["plan", "--open-vocabulary", "--epsilon", 11, "--distance", 100]
+    plan = ["plan", "--epsilon", 11, "--distance", 100]
     for command in (weak, ["show", "weak.json"], dry, plan):
         done = run(*command)
         assert done.exit_code == 0, done.output

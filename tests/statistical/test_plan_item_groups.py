@@ -1,4 +1,4 @@
-"""What a plan says of margins, measured: a difference that it says is seen in nine of ten cases is, and one tenth less or more is not.
+"""What a plan says of item groups, measured: a difference that it says is seen in nine of ten cases is, and one tenth less or more is not.
 
 Each of PAIRS pairs of parties has GROUPS item groups of one prevalence, so a share has a standard error of about
 √(0.9·0.1/(PAIRS·GROUPS)) = 0.003, and that of the noise in the number of people and in the undercount, which all groups of a pair share;
@@ -16,7 +16,7 @@ import nhds
 from armslength.estimates.prevalence import Noise, Prevalence, difference_limits
 from armslength.laws import DiscreteLaplace
 from armslength.noise.draw import draw
-from armslength.planner.margin_plan import NO_NOISE, PREVALENCE, margin_tail, seen_from
+from armslength.planner.item_groups import PREVALENCE, seen_from, tail_of_group
 from armslength.protocol.neighbors import VOTE, margin_law, margin_sensitivity, scalar_laws
 from statistical.limits import LIMIT
 
@@ -24,15 +24,15 @@ PAIRS, GROUPS = 50, 200
 SLACK = 0.02  # the plan takes errors to be normal, and half-widths not to depend on the noise
 
 
-def released(people, counts, undercount, margin_law, laws):
+def released(people, counts, undercount, margin_law, laws, beyond_chance=True):
     """The released margins of a party."""
     noise = draw(margin_law, (len(counts) + 1,)) / VOTE
     total = people + sum(float(draw(law, (1,))[0]) for law in laws) / VOTE
     noises = (Noise(margin_law, 1),), tuple(Noise(law, 1) for law in laws)
-    return Prevalence(counts + noise[:-1], undercount + noise[-1] / 4, total, *noises)
+    return Prevalence(counts + noise[:-1], undercount + noise[-1] / 4, total, *noises, beyond_chance)
 
 
-def share_seen(people, law, laws, tail, difference):
+def share_seen(people, law, laws, tail, difference, beyond_chance=True):
     """The share of item groups whose interval is above 0, and its standard error."""
     generator, shares = np.random.default_rng(5), []
     for _ in range(PAIRS):
@@ -41,7 +41,8 @@ def share_seen(people, law, laws, tail, difference):
             people, (PREVALENCE - difference / 2, PREVALENCE + difference / 2), strict=True
         ):
             counts = generator.binomial(size, prevalence, GROUPS)
-            limits.append(released(size, counts, 0.0, law, laws).limits(tail))
+            counts = counts if beyond_chance else np.full(GROUPS, size * prevalence)
+            limits.append(released(size, counts, 0.0, law, laws, beyond_chance).limits(tail))
         shares.append((difference_limits(*limits)[1] > 0).mean())
     return np.mean(shares), np.std(shares) / math.sqrt(PAIRS)
 
@@ -55,25 +56,27 @@ def share_seen(people, law, laws, tail, difference):
         ((20_000, 20_000), 1.0, 0.025 / 100),
     ],
 )
-def test_nine_of_ten_are_seen(people, scale, tail):
+@pytest.mark.parametrize("beyond_chance", [True, False])
+def test_nine_of_ten_are_seen(people, scale, tail, beyond_chance):
     law, laws = DiscreteLaplace(scale * VOTE), scalar_laws(Fraction(2), "add_remove")
-    difference = seen_from(people, (Noise(law, 1),), tuple(Noise(each, 1) for each in laws), tail)
-    share, error = share_seen(people, law, laws, tail, difference)
+    noises = (Noise(law, 1),), tuple(Noise(each, 1) for each in laws)
+    difference = seen_from(people, *noises, tail, beyond_chance=beyond_chance)
+    share, error = share_seen(people, law, laws, tail, difference, beyond_chance)
     assert abs(share - 0.9) < SLACK + LIMIT * error
-    less, error = share_seen(people, law, laws, tail, 0.9 * difference)
+    less, error = share_seen(people, law, laws, tail, 0.9 * difference, beyond_chance)
     assert less < 0.9 - SLACK - LIMIT * error
-    more, error = share_seen(people, law, laws, tail, 1.1 * difference)
+    more, error = share_seen(people, law, laws, tail, 1.1 * difference, beyond_chance)
     assert more > 0.9 + SLACK + LIMIT * error
 
 
 def test_chance_is_what_is_left_without_noise():
     people, tail = (3000, 3000), 0.025 / 20
-    exact = seen_from(people, NO_NOISE, NO_NOISE, tail)
+    exact = seen_from(people, (), (), tail)
     little, more = ((Noise(DiscreteLaplace(scale * VOTE), 1),) for scale in (0.2, 16.0))
     assert exact == pytest.approx(seen_from(people, little, little, tail), rel=1e-2)
-    assert exact < seen_from(people, more, NO_NOISE, tail)
+    assert exact < seen_from(people, more, (), tail)
     plan = al.plan(epsilon=1, people=3000, items_per_person=7, item_groups=20)
-    assert plan.situation.margins.chance(people) == exact
+    assert plan.situation.item_groups.chance(people) == exact
 
 
 # Chapters of diagnoses of hospital stays: a party is compared with itself, where so many of its stays are replaced by those of another party
@@ -89,13 +92,13 @@ def chapters_seen(people, epsilon, factor):
     """The share of chapters that are seen where they differ by a factor of what a plan says, and its standard error."""
     rng = np.random.default_rng(31)
     plan = al.plan(people=people, epsilon=epsilon, parties=12, items_per_person=7, item_groups=19)
-    margins, shares = plan.situation.margins, plan.recommended.total_share
-    sensitivity = margin_sensitivity(margins.contribution, margins.item_groups, margins.relation)
+    margins, shares = plan.situation.item_groups, plan.recommended.total_share
+    sensitivity = margin_sensitivity(margins.contribution, margins.count, margins.relation)
     law = margin_law(sensitivity, Fraction(epsilon) * margins.share)
     laws = scalar_laws(Fraction(epsilon) * shares, margins.relation)
     stays = [nhds.chapters_of(party) for party in (*PARTIES, ("Midwest", "for-profit"))]
     prevalence = np.array([each.mean(axis=0) for each in stays])
-    wanted = factor * plan.margins_seen
+    wanted = factor * plan.item_groups_seen
     differences = prevalence[None] - prevalence[:, None]
     choices = np.argwhere(
         (np.abs(differences) > wanted)
@@ -122,7 +125,7 @@ def chapters_seen(people, epsilon, factor):
         sides = [
             released(people, *side, law, laws) for side in zip(counts, undercounts.mean(axis=1), strict=True)
         ]
-        _, lower, upper = difference_limits(*(side.limits(margin_tail(19)) for side in sides))
+        _, lower, upper = difference_limits(*(side.limits(tail_of_group(19)) for side in sides))
         more = differences[tuple(drawn.T)] > 0
         seen[batch] = np.where(more, lower > 0, upper < 0).mean()
     return seen.mean(), seen.std() / math.sqrt(BATCHES)

@@ -1,4 +1,4 @@
-"""Plans: every line predicts exactly what its protocol does, and the list is whole and ranked."""
+"""Plans about counts: every line predicts exactly what its protocol does, and the list is whole and ranked."""
 
 import math
 from dataclasses import replace
@@ -10,19 +10,26 @@ import pytest
 import armslength as al
 from armslength.estimates.variance import ErrorModel
 from armslength.laws import Cumulants
-from armslength.planner.predictions import Option, predict, sizes_up_to, smallest_distance
+from armslength.planner.plan import protocol_of
+from armslength.planner.predictions import Setting, predict, sizes_up_to, smallest_distance
 from flat_protocol import flat_protocol
 
 SITUATIONS = {
     "counts": {"input_dim": 300, "epsilon": 1, "delta": 1e-6, "distance": (20, 500)},
     "pure": {"input_dim": 300, "epsilon": 2, "distance": 20},
     "open": {"epsilon": 1, "delta": 1e-6, "distance": 30},
-    "people": {"input_dim": 5000, "epsilon": 1, "people": 500, "contribution": 3, "relation": "replace"},
+    "events": {
+        "input_dim": 5000,
+        "epsilon": 1,
+        "distance": (55, 2100),
+        "contribution": 3,
+        "relation": "replace",
+    },
     "many items": {
         "input_dim": 5000,
         "epsilon": 1,
         "delta": 1e-6,
-        "people": 500,
+        "distance": (420, 21_000),
         "contribution": 30,
         "relation": "replace",
     },
@@ -50,8 +57,8 @@ def exact_curve(protocol):
 
 
 def test_every_line_predicts_what_its_protocol_does(plan):
-    for line in plan.configurations:
-        protocol = line.protocol(plan.situation, "x")
+    for line in plan.settings:
+        protocol = protocol_of(plan.situation, line, "x")
         assert protocol.transform.sketch_dim == line.sketch_dim
         stated, squared = exact_curve(protocol), plan.situation.distances.low**2
         near = math.sqrt(stated.at_point(squared)) / squared
@@ -62,41 +69,41 @@ def test_every_line_predicts_what_its_protocol_does(plan):
 
 
 def test_the_recommended_line_is_within_a_percent_of_the_best_and_becomes_a_protocol(plan):
-    best = min(line.relative_error for line in plan.configurations if line.is_choice)
+    best = min(line.relative_error for line in plan.settings if line.is_choice)
     assert plan.resolvable
     assert plan.recommended.relative_error <= 1.01 * best
-    assert plan.recommended in plan.configurations
+    assert plan.recommended in plan.settings
     protocol = plan.protocol
     assert protocol.transform.sketch_dim == plan.recommended.sketch_dim <= 512
     assert protocol.epsilon == plan.situation.epsilon
     assert protocol.delta == (plan.situation.delta if protocol.noise == "gaussian" else 0)
-    assert protocol.grid_radius == plan.situation.protocol.grid_radius
+    assert protocol.grid_radius == plan.situation.grid_radius
     assert protocol.transform.parameters().get("seed", "x") == "x"
 
 
 def test_the_list_is_ranked(plan):
-    errors = [line.relative_error for line in plan.configurations]
+    errors = [line.relative_error for line in plan.settings]
     assert errors == sorted(errors)
-    labels = " ".join(line.label for line in plan.configurations)
+    labels = " ".join(line.label for line in plan.settings)
     assert "SparseJL" in labels
     if plan.situation.input_dim is not None:
         assert "Identity (noisy histogram)" in labels
         assert "HadamardJL" in labels
-    assert plan.to_arrow().num_rows == len(plan.configurations)
+    assert plan.to_arrow().num_rows == len(plan.settings)
     assert sum(plan.to_arrow()["is_recommended"].to_pylist()) == 1
 
 
 def test_more_sizes_would_not_help():
     # Every size, against the 32 in an octave that a plan looks at.
     plan = al.plan(300, epsilon=1, delta=1e-6, distance=25, max_sketch_dim=300)
-    for line in plan.configurations:
+    for line in plan.settings:
         if line is plan.recommended:
             continue
         transform = line.transform
         step = transform.parameters().get("sparsity", 1)
         sizes = range(step, 301, step) if transform.projects else ()
         resized = [replace(transform, sketch_dim=size) for size in sizes] or [transform]
-        every_size = [Option.of(plan.situation.protocol, each, line.noise) for each in resized]
+        every_size = [Setting.of(plan.situation.grid_radius, each, line.noise) for each in resized]
         lines = predict(every_size, plan.situation)
         every = [each.relative_error for each in lines if each.has_upper_end]
         assert line.relative_error <= min(every) * (1 + 1 / 4000), line.label
@@ -115,7 +122,7 @@ def test_sizes():
 
 def test_the_worst_relative_error_of_a_range_is_at_its_low_end(plan):
     low, high = plan.situation.distances.low, plan.situation.distances.high
-    for line in plan.configurations:
+    for line in plan.settings:
         between = [low * (high / low) ** (step / 7) for step in range(8)]
         errors = [math.sqrt(line.curve.at_point(d**2)) / d**2 for d in between]
         assert max(errors) == pytest.approx(errors[0])
@@ -123,7 +130,7 @@ def test_the_worst_relative_error_of_a_range_is_at_its_low_end(plan):
 
 
 def test_the_smallest_distance_is_its_own_standard_error(plan):
-    for line in plan.configurations:
+    for line in plan.settings:
         d = line.smallest_distance
         if math.isfinite(d):
             assert math.sqrt(line.curve.at_point(d**2)) == pytest.approx(d**2)
@@ -159,7 +166,7 @@ def test_no_transform_that_is_left_out_would_be_better(known):
     sizes = sizes_up_to(plan.situation.max_sketch_dim if "max_sketch_dim" in known else 300, 2)
     for (label, build), law in product(builds.items(), plan.situation.laws):
         transforms = [build(sketch_dim=size, seed="x") for size in sizes]
-        every_size = [Option.of(plan.situation.protocol, transform, law) for transform in transforms]
+        every_size = [Setting.of(plan.situation.grid_radius, transform, law) for transform in transforms]
         lines = predict(every_size, plan.situation)
         errors = [line.relative_error for line in lines if line.has_upper_end]
         assert min(errors) > plan.recommended.relative_error / 1.01, label
@@ -177,10 +184,10 @@ def test_noise_on_the_input_is_no_better_than_a_hadamard_transform(d, k):
 @pytest.mark.parametrize(
     ("known", "why"),
     [
-        ({"epsilon": 11, "people": 1000, "contribution": 2}, "ε is above 10"),
-        ({"epsilon": 2, "people": 1000, "contribution": 2}, ""),
+        ({"epsilon": 11, "distance": 60, "contribution": 2}, "ε is above 10"),
+        ({"epsilon": 2, "distance": 60, "contribution": 2}, ""),
         (
-            {"epsilon": 2, "people": 1000, "contribution": 2, "delta": "0.002"},
+            {"epsilon": 2, "distance": 60, "contribution": 2, "delta": "0.002"},
             "",
         ),  # which Laplace noise does not spend
         ({"epsilon": 2, "distance": 2000, "delta": "0.002", "max_sketch_dim": 64}, "δ is above 0.001"),
@@ -189,34 +196,28 @@ def test_noise_on_the_input_is_no_better_than_a_hadamard_transform(d, k):
 )
 def test_weak_promises_are_called_weak(known, why):
     plan = al.plan(100, **known)
-    gaussian = next((line for line in plan.configurations if line.noise == "gaussian"), None)
+    gaussian = next((line for line in plan.settings if line.noise == "gaussian"), None)
     plan = plan if gaussian is None else replace(plan, recommended=gaussian)
     assert why in plan.weakness
     assert ("WARNING: This is a weak promise" in str(plan)) == bool(why)
-    pure = next(line for line in plan.configurations if line.noise == "laplace")
+    pure = next(line for line in plan.settings if line.noise == "laplace")
     assert bool(replace(plan, recommended=pure).weakness) == (known["epsilon"] > 10)
 
 
 def test_what_would_be_needed_is_called_weak_where_it_is():
-    assert "(a weak promise)" in al.plan(None, epsilon="0.1", people=2, contribution=100).refusal
-    assert "(a weak promise)" not in al.plan(None, epsilon="0.1", people=200, contribution=5).refusal
+    assert "(a weak promise)" in al.plan(epsilon="0.1", distance=20, contribution=100).refusal
+    assert "(a weak promise)" not in al.plan(epsilon="0.1", distance=45, contribution=5).refusal
 
 
 def test_a_plan_for_counts_bounds_them():
-    made = al.plan(None, epsilon=1, people=1000, contribution=3, seed="x").protocol
+    made = al.plan(epsilon=1, distance=80, contribution=3, seed="x").protocol
     assert (made.contribution, made.votes) == (3, False)
 
 
 def test_event_tables_are_planned_with_laplace_noise_alone():
     known = {"epsilon": 1, "delta": "1e-6", "seed": "x"}
-    tables = al.plan(people=20_000, contribution=30, **known)
-    assert {line.noise for line in tables.configurations} == {"laplace"}
+    tables = al.plan(distance=1100, contribution=30, **known)
+    assert {line.noise for line in tables.settings} == {"laplace"}
     assert "(pure)" in str(tables)
-    arrays = al.plan(distance=tables.situation.distances.low, **known)
-    assert {line.noise for line in arrays.configurations} == {"laplace", "gaussian"}
-
-
-def test_the_noise_is_explained():
-    plan = al.plan(epsilon=1, delta="1e-6", distance=1000, seed="x")
-    assert plan.recommended.noise == "laplace"
-    assert "Laplace noise is more accurate here" in " ".join(plan.reasons)
+    arrays = al.plan(distance=1100, **known)
+    assert {line.noise for line in arrays.settings} == {"laplace", "gaussian"}
