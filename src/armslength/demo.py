@@ -3,6 +3,8 @@
 24 hospitals in four hidden regions each have a private table of diagnoses. Codes have Zipf frequencies, and their first letter is a
 chapter. Each region has two chapters that are far more common there, and its own order among the most common codes of each chapter.
 Every patient has one vote, split over all their codes. Some have very many.
+
+`write_tables` writes other event tables, without any release: those of docs/tutorial.md.
 """
 
 import shlex
@@ -18,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from armslength.errors import ParameterError
 from armslength.files import atomic_write
 from armslength.progress import progress
 from armslength.threads import available_threads
@@ -33,6 +36,14 @@ _FACTOR = 4  # how much more common
 _COMMON = 3  # how many codes of a chapter have another order in each region
 _FEWEST, _MOST = 500, 2000  # patients of a hospital: few, so that noise matters
 _TITLE = "Which hospitals are alike?"
+
+# The tables of the tutorial: how many patients each hospital has in a month, and the chapter of the codes that begin with a letter.
+_CITY = {"north": 3000, "south": 4500, "east": 2500, "west": 3500, "hill": 4000, "park": 3000}
+PATIENTS = _CITY | {"harbor": 2500, "bay": 3000, "children": 3500}
+_LETTERS = {"A": "Infections", "C": "Tumors", "P": "Newborns", "I": "Circulation", "E": "Metabolism"}
+_LETTERS |= {"K": "Digestion", "S": "Injuries", "J": "Breathing", "N": "Kidneys", "M": "Bones and muscles"}
+_TABLE_CODES, _TABLE_SEED = 5000, 7
+MONTHS = 2
 
 Print = Callable[[str], None]
 
@@ -178,3 +189,65 @@ def _hidden(hospitals: list[Hospital]) -> str:
         names = ", ".join(hospital.name for hospital in hospitals if hospital.region == number)
         lines.append(f"   more {' and '.join(map(CHAPTERS.__getitem__, letters))}: {names}")
     return "\n".join(lines)
+
+
+def write_tables(paths: Sequence[Path], say: Print) -> None:
+    """Writes one event table for each month, and the public lists `hospitals.txt` and `chapters.csv` beside the first.
+
+    The bytes are the same in every run. No file is replaced: lists that are there already must be the same.
+    """
+    chapters = ["prefix,group", *(f"{letter},{chapter}" for letter, chapter in _LETTERS.items())]
+    lists = {
+        paths[0].with_name(name): ("\n".join(lines) + "\n").encode()
+        for name, lines in (("hospitals.txt", PATIENTS), ("chapters.csv", chapters))
+    }
+    for path in (*paths, *lists):
+        if path.exists() and (path in paths or path.read_bytes() != lists[path]):
+            raise ParameterError(f"{path} already exists; name a table in another folder, or move that file")
+    tables = dict(zip(paths, generated_months(), strict=False))
+    for path, table in tables.items():
+        with atomic_write(path, new=True) as file:
+            pq.write_table(table, file)
+    for path, text in lists.items():
+        with atomic_write(path) as file:
+            file.write(text)
+    say(f"{len(PATIENTS)} made-up hospitals, the same in every run")
+    for path, table in tables.items():
+        say(f"  {path}: {table.num_rows:,} diagnoses of {sum(PATIENTS.values()):,} patients in a month")
+    say(f"  {', '.join(map(str, lists))}: public lists of the hospitals, and of the chapters of diagnoses")
+
+
+def generated_months() -> list[pa.Table]:
+    """Two months of visits, with the columns patient, code and hospital.
+
+    Six hospitals of a city have the same profile, harbor and bay share another, children has its own. In the second month, bay
+    opens a ward for children.
+    """
+    generator = np.random.default_rng(_TABLE_SEED)
+    frequency = 1 / np.arange(1, _TABLE_CODES + 1)  # few codes are common, most are rare
+    city, coast, young = (
+        np.concatenate([generator.permutation(frequency[:300]), frequency[300:]]) for _ in range(3)
+    )
+    mixes = dict.fromkeys(_CITY, city) | {"harbor": coast, "bay": coast, "children": young}
+    later = mixes | {"bay": (coast + 2 * young) / 3}
+    return [
+        pa.concat_tables([_month(generator, name, mix) for name, mix in month.items()]).combine_chunks()
+        for month in (mixes, later)
+    ]
+
+
+def _month(generator: np.random.Generator, hospital: str, mix: NDArray[np.float64]) -> pa.Table:
+    """The visits of a month: two or three diagnoses for most patients, dozens for some."""
+    count = PATIENTS[hospital]
+    patients = generator.choice(2 * count, count, replace=False)  # half of its patients come in a month
+    events = np.ceil(generator.pareto(1.5, count) + 1).clip(max=300).astype(np.int64)
+    who = np.repeat(patients, events).tolist()
+    codes = generator.choice(_TABLE_CODES, len(who), p=mix / mix.sum()).tolist()
+    letters = list(_LETTERS)
+    return pa.table(
+        {
+            "patient": [f"{hospital}-{number}" for number in who],
+            "code": [f"{letters[code % len(letters)]}{code // len(letters):03d}" for code in codes],
+            "hospital": [hospital] * len(who),
+        }
+    )

@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from armslength.demo import write_tables
+
 ROOT = Path(__file__).parents[2]
 IN_A_SESSION = "docs/guides/spark.md"  # tests/spark runs its blocks
+TUTORIAL = "docs/tutorial.md"  # it begins with a command that writes tables
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 
@@ -14,6 +17,8 @@ NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 @pytest.mark.parametrize("page", [name for name in NAMES if name != IN_A_SESSION])
 def test_python_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    if page == TUTORIAL:
+        write_tables([tmp_path / "march.parquet", tmp_path / "april.parquet"], print)
     names: dict[str, object] = {}
     text = (ROOT / page).read_text(encoding="utf-8")
     for block in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):

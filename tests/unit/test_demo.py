@@ -4,6 +4,8 @@ import shlex
 from itertools import pairwise
 
 import numpy as np
+import pyarrow.parquet as pq
+import pytest
 from click.testing import CliRunner
 from scipy.spatial.distance import cdist
 
@@ -78,3 +80,75 @@ def test_the_demo_runs_from_tables_to_a_report(tmp_path, monkeypatch):
             command[-1] = str(tmp_path / "again.json")
         again = CliRunner().invoke(main, command)
         assert again.exit_code == 0, (command, again.output)
+
+
+def demo_tables(*names):
+    return CliRunner().invoke(main, ["demo", *(part for name in names for part in ("--table", str(name)))])
+
+
+def test_tables_of_the_tutorial_are_the_same_in_every_run(tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+        done = demo_tables(folder / "march.parquet", folder / "april.parquet")
+        assert done.exit_code == 0, done.output
+        assert "march.parquet: 101,462 diagnoses of 29,500 patients in a month" in done.output
+    names = ["april.parquet", "chapters.csv", "hospitals.txt", "march.parquet"]
+    assert sorted(path.name for path in first.iterdir()) == names
+    assert all((first / name).read_bytes() == (second / name).read_bytes() for name in names)
+    march = pq.read_table(first / "march.parquet")
+    assert march.slice(0, 1).to_pylist() == [{"patient": "north-3265", "code": "M005", "hospital": "north"}]
+    hospitals = (first / "hospitals.txt").read_text(encoding="utf-8").split()
+    assert set(march.column("hospital").to_pylist()) == set(hospitals) == set(demo.PATIENTS)
+    prefixes = {line[0] for line in (first / "chapters.csv").read_text(encoding="utf-8").splitlines()[1:]}
+    assert {code[0] for code in march.column("code").to_pylist()} == prefixes
+
+
+def test_one_table_is_the_first_month(tmp_path):
+    assert demo_tables(tmp_path / "march.parquet").exit_code == 0
+    assert pq.read_table(tmp_path / "march.parquet").equals(demo.generated_months()[0])
+    assert demo_tables(tmp_path / "again.parquet").exit_code == 0  # beside the same lists
+
+
+def test_in_the_second_month_only_the_bay_has_another_profile():
+    shares = []
+    for month in demo.generated_months():
+        places, codes = (month.column(name).to_numpy() for name in ("hospital", "code"))
+        letters = codes.astype("U1")
+        shares.append(
+            np.array(
+                [
+                    [np.mean(letters[places == name] == letter) for letter in "ACEIJKMNPS"]
+                    for name in demo.PATIENTS
+                ]
+            )
+        )
+    moved = dict(zip(demo.PATIENTS, abs(shares[0] - shares[1]).max(axis=1), strict=True))
+    assert moved.pop("bay") > 2 * max(moved.values())
+
+
+@pytest.mark.parametrize("name", ["march.parquet", "hospitals.txt", "chapters.csv"])
+def test_no_file_is_replaced_by_a_made_up_one(tmp_path, name):
+    (tmp_path / name).write_text("mine", encoding="utf-8")
+    done = demo_tables(tmp_path / "march.parquet")
+    assert done.exit_code == 2
+    assert f"{name} already exists" in done.output
+    assert (tmp_path / name).read_text(encoding="utf-8") == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--table", "a.csv"], "name tables like march.parquet"),
+        (["--table", "a.parquet", "--table", "a.parquet"], "two different ones"),
+        (["--table", "a.parquet", "--table", "b.parquet", "--table", "c.parquet"], "there are 2 months"),
+        (["--table", "a.parquet", "--folder", "b"], "leave out --folder"),
+    ],
+)
+def test_tables_that_cannot_be_written(tmp_path, monkeypatch, options, problem):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, ["demo", *options])
+    assert done.exit_code == 2
+    assert problem in done.output
+    assert not list(tmp_path.iterdir())

@@ -18,7 +18,7 @@ from armslength.cli.options import (
     source_options,
 )
 from armslength.cli.output import as_csv, as_json, echo_notes, paragraph
-from armslength.demo import run_demo
+from armslength.demo import MONTHS, run_demo, write_tables
 from armslength.files import check_can_write
 from armslength.results import table_lines
 
@@ -117,19 +117,40 @@ def _result_text(result: rehearsal.Rehearsal, output_format: str) -> str:
 Examples:
   armslength demo
   armslength demo --folder /tmp/demo
+  armslength demo --table march.parquet                            the tables of the tutorial
+  armslength demo --table march.parquet --table april.parquet      and a second month
+
+The tables have the columns patient, code and hospital. The public lists hospitals.txt and chapters.csv are written beside the first.
+They are the same in every run, and no file is replaced.
 """
 )
 @option(
     "--folder",
-    "Where its files go.",
-    default="armslength-demo",
+    "Where its files go.  [default: armslength-demo]",
     type=click.Path(file_okay=False, path_type=Path),
 )
-def demo(folder: Path) -> None:
-    """Run the whole workflow on generated data; it takes about a minute.
+@option(
+    "--table tables",
+    "Only write a made-up event table to this .parquet file. Repeat it for a second month.",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    multiple=True,
+)
+def demo(folder: Path | None, tables: tuple[Path, ...]) -> None:
+    """Run the whole workflow on generated data, which takes about a minute; or write tables to try it with.
 
     24 hospitals in four hidden regions each have a private table of diagnoses. They plan, agree on a protocol, and release
     one sketch each, in separate processes; then anybody compares and clusters them, asks what sets them apart, and looks at a report.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    run_demo(folder, click.echo)
+    if not tables:
+        folder = folder or Path("armslength-demo")
+        folder.mkdir(parents=True, exist_ok=True)
+        run_demo(folder, click.echo)
+        return
+    if folder is not None:
+        raise click.UsageError("--table names its own folder; leave out --folder")
+    if len({table.resolve() for table in tables}) < len(tables) or len(tables) > MONTHS:
+        raise click.UsageError(f"there are {MONTHS} months: name one file, or two different ones")
+    if any(table.suffix != ".parquet" for table in tables):
+        raise click.UsageError("name tables like march.parquet")
+    write_tables(tables, click.echo)
