@@ -9,16 +9,15 @@ distances to their ends (docs/reference/answers.md).
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtri
 
 from armslength.errors import ParameterError
 from armslength.estimates.pair_noise import Floats
-from armslength.estimates.shape_law import bisect
 from armslength.laws import DiscreteLaplace
 from armslength.protocol.neighbors import VOTE
 from armslength.sketches.sketches import Sketches
@@ -29,6 +28,8 @@ LARGEST_TAIL = 0.05  # up to which adding squares is cautious for Laplace noise
 MOST_UNDERCOUNT = 0.05  # of the people: beyond it, no difference is named
 _UNDERCOUNT_UNIT = 4  # margins hold four times the undercount
 _HALVINGS = 40
+_FIRST_HALVINGS = 6
+_CLOSE = 1e-8  # in standard deviations
 _LARGEST_TILT = 300.0  # e^s of it is a float
 _ENDS = np.geomspace(1e-9, 0.5, 240)
 _NODES = np.concatenate([[0.0], _ENDS, 1 - _ENDS[-2::-1], [1.0]])  # prevalences, dense near 0 and 1
@@ -191,13 +192,41 @@ def _reach(noises: list[_Scaled], p: Floats, people: float, tail: float, side: f
     for law, _, factor in noises:  # a Laplace noise has no larger tilts
         high = np.minimum(high, VOTE / law.scale / np.maximum(factor, 1e-300))
     high = high * (1 - 2.0**-40)
-    _, tilt = bisect(
-        lambda s: ~(_upper_tail(s, *_cumulants(side * s, p, people, noises)) < tail),
-        np.zeros(len(p)),
-        high,
-        _HALVINGS,
+    quantile = -float(ndtri(tail))
+    tilt = _root(
+        lambda s: _deviate(s, *_cumulants(side * s, p, people, noises)) - quantile, high, at_zero=-quantile
     )
     return side * _cumulants(side * tilt, p, people, noises)[1]
+
+
+def _root(excess: Callable[[Floats], Floats], high: Floats, at_zero: float) -> Floats:
+    """Where a rising function, given below 0 at 0, is 0; where it is not even at `high`, that.
+
+    A few halvings, whatever its shape is far from there, and then Anderson and Björck's regula falsi, with at most `_HALVINGS` in all.
+    """
+    low, below, above = np.zeros_like(high), np.full_like(high, at_zero), np.full_like(high, np.nan)
+    was_above = np.zeros(len(high), dtype=bool)
+    for step in range(_HALVINGS):
+        middle = (low + high) / 2
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            if step >= _FIRST_HALVINGS:
+                guess = (low * above - high * below) / (above - below)
+                middle = np.where((guess > low) & (guess < high), guess, middle)
+            value = excess(middle)
+            is_above, is_close = value > 0, np.abs(value) < _CLOSE
+            if step > _FIRST_HALVINGS:  # an end that stays twice in a row counts less
+                less = 1 - value / np.where(is_above, above, below)
+                less = np.where(is_above == was_above, np.where(less > 0, less, 0.5), 1.0)
+                above, below = (
+                    np.where(is_above, above, less * above),
+                    np.where(is_above, less * below, below),
+                )
+        low, below = np.where(is_above & ~is_close, low, middle), np.where(is_above, below, value)
+        high, above = np.where(is_above | is_close, middle, high), np.where(is_above, value, above)
+        was_above = is_above
+        if (low == high).all():
+            break
+    return high
 
 
 def _cumulants(s: Floats, p: Floats, people: float, noises: list[_Scaled]) -> tuple[Floats, Floats, Floats]:
@@ -219,12 +248,11 @@ def _cumulants(s: Floats, p: Floats, people: float, noises: list[_Scaled]) -> tu
     return value, first, second
 
 
-def _upper_tail(s: Floats, k: Floats, first: Floats, second: Floats) -> Floats:
-    """The probability of at least `first`, the mean at tilt s > 0."""
+def _deviate(s: Floats, k: Floats, first: Floats, second: Floats) -> Floats:
+    """How rare at least `first` is, the mean at tilt s > 0: the probability is that of a standard normal above this."""
     root = np.sqrt(np.maximum(2 * (s * np.abs(first) - k), 1e-300))
     with np.errstate(divide="ignore", over="ignore"):  # where nothing varies, nothing is rare
-        tail: Floats = ndtr(-(root + np.log(s * np.sqrt(second) / root) / root))
-    return tail
+        return root + np.log(s * np.sqrt(second) / root) / root
 
 
 def _noise_cumulants(law: DiscreteLaplace, s: Floats) -> tuple[Floats, Floats, Floats]:

@@ -10,6 +10,7 @@ from armslength.estimates.prevalence import (
     Noise,
     Prevalence,
     _reach,
+    _root,
     _scaled,
     difference_limits,
 )
@@ -41,6 +42,27 @@ def exact_tail(noises, reach):
         total *= np.fft.rfft(np.fft.ifftshift(np.diff(cdf))) ** often
     mass = np.fft.irfft(total, count)
     return mass[round(reach / step) : count // 2].sum()
+
+
+def test_a_root_is_found_whatever_the_shape_in_few_steps():
+    wanted = np.array([1e-4, 0.01, 0.3, 0.999, 1.0, 1.0])
+    steps = []
+
+    def excess(s):
+        steps.append(s)
+        normal, flat_at_first, steep_at_last = (
+            1e4 * s[:2] - [1, 100],
+            s[2] ** 3 - 0.027,
+            s[3] / (1.001 - s[3]),
+        )
+        return np.array([*normal, flat_at_first, steep_at_last - 499.5, -1.0, np.nan])  # the last two never
+
+    found = _root(excess, np.ones(6), -1.0)
+    assert found == pytest.approx(wanted, rel=1e-6)
+    steps.clear()
+    found = _root(lambda s: excess(np.append(s, [1, 1]))[:4], np.ones(4), -1.0)
+    assert found == pytest.approx(wanted[:4], rel=1e-6)
+    assert len(steps) < 25
 
 
 @pytest.mark.parametrize("weight", [1.0, 0.3])
