@@ -201,13 +201,8 @@ def test_rows_without_margins_and_rows_in_the_clear_are_refused(parties):
     bare = al.Sketches(north.values, ["bare"], hill, north.protocols, north.totals, None, north.spread)
     for a, b in ((north, bare), (bare, north), (bare, bare)):
         with pytest.raises(al.ParameterError, match="margins"):
-<<<<<<< HEAD
-            al.explain(a, b)
-    used = al.Protocol(north.transform, al.Votes(total_share="0.1"), epsilon=1)
-=======
             said(a, b)
-    used = al.Protocol(north.transform, epsilon=1, contribution="vote", total_share="0.1")
->>>>>>> main
+    used = al.Protocol(north.transform, al.Votes(total_share="0.1"), epsilon=1)
     counts = np.zeros((2, 256), dtype=np.int64)
     without = Noises.fresh(os.urandom(32), used, "events")
     others = al.Sketches(counts, ["mill", "dale"], without, [used], counts[:, 0], None, counts[:, :2])
@@ -373,13 +368,8 @@ def test_from_a_table_to_what_differs():
         events["group"] += [party] * len(who)
     used = chapters(epsilon=8, unit="one patient")
     known = {"person": "person", "item": "item", "group": "group", "public_groups": ["north", "harbor"]}
-<<<<<<< HEAD
     released = al.release(used, pa.table(events), item_groups=CHAPTERS, ledger=al.NO_LEDGER, **known)
-    counted = al.explain(released["north"], released["harbor"], about="people", level=SURELY)
-=======
-    released = used.release_table(pa.table(events), margins=CHAPTERS, ledger=al.NO_LEDGER, **known)
     counted = al.explain(released, "north", "harbor", about="people", level=SURELY)
->>>>>>> main
     for name, change in zip(("Injuries", "Circulatory"), truth[1] - truth[0], strict=True):
         row = counted.item_groups.index(name)
         assert counted.lower[row] < change < counted.upper[row]
@@ -440,10 +430,5 @@ def test_a_record_whose_columns_all_count_misses_nobody():
         unit="one patient",
     )
     people = pa.table({"id": [str(n) for n in range(4000)], "sex": ["F", "M"] * 2000})
-<<<<<<< HEAD
     a, b = (al.release(record, people, person="id", label=name, ledger=al.NO_LEDGER) for name in "ab")
-    assert "count in part" not in al.explain(a, b).note
-=======
-    a, b = (record.release_table(people, person="id", label=name, ledger=al.NO_LEDGER) for name in "ab")
     assert "count in part" not in said(a, b).note
->>>>>>> main

@@ -169,15 +169,7 @@ def test_explanations_hold_the_plain_shares(stays, sketches):
     sides = [Side.of(sketches, [row]) for row in large]
     for about in ("populations", "people"):
         found = wrong = refused = 0
-<<<<<<< HEAD
-        for (i, j), answer in zip(
-            pairs,
-            explain_sides(sides, pairs, about="populations" if beyond_chance else "people", level=0.95),
-            strict=True,
-        ):
-=======
         for (i, j), answer in zip(pairs, explain_sides(sides, pairs, about=about, level=0.95), strict=True):
->>>>>>> main
             if isinstance(answer, str):  # all pairs together, of a few noise could hide nearly any difference
                 refused += 1
                 continue

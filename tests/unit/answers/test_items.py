@@ -7,11 +7,8 @@ import pyarrow as pa
 import pytest
 
 import armslength as al
-<<<<<<< HEAD
 from flat_protocol import flat_protocol
-=======
 from sides import items_explained
->>>>>>> main
 
 NAMES = [f"item {number}" for number in range(3000)]
 
@@ -110,15 +107,9 @@ def test_an_open_vocabulary_of_names_and_of_numbers():
     protocol = al.Protocol(
         al.SparseJL(sketch_dim=400, seed="items"), al.Counts(1), epsilon=5, unit="one person"
     )
-<<<<<<< HEAD
     b = al.release(protocol, events, person="person", item="item", label="b", ledger=al.NO_LEDGER)
     a = al.release(protocol, events[:0], person="person", item="item", label="a", ledger=al.NO_LEDGER)
-    answer = al.explain_items(a, b, ["e\u0301", "W01", "Z47"])  # the same in NFC
-=======
-    b = protocol.release_table(events, person="person", item="item", label="b", ledger=al.NO_LEDGER)
-    a = protocol.release_table(events[:0], person="person", item="item", label="a", ledger=al.NO_LEDGER)
     answer = items_explained(a, b, ["e\u0301", "W01", "Z47"])  # the same in NFC
->>>>>>> main
     assert answer.items[0] == "é"
     assert answer.unit == "counts"
     with pytest.raises(al.ParameterError, match="string"):
@@ -127,13 +118,8 @@ def test_an_open_vocabulary_of_names_and_of_numbers():
         al.SparseJL(sketch_dim=400, seed="items"), al.Counts(1), epsilon=5, unit="one person", items="int64"
     )
     events = pa.table({"person": [str(n) for n in range(900)], "item": [7] * 900})
-<<<<<<< HEAD
     b = al.release(numbers, events, person="person", item="item", label="b", ledger=al.NO_LEDGER)
-    assert al.explain_items(b - b, b, ["7", "8"]).items[0] == "7"
-=======
-    b = numbers.release_table(events, person="person", item="item", label="b", ledger=al.NO_LEDGER)
     assert items_explained(b - b, b, ["7", "8"]).items[0] == "7"
->>>>>>> main
     with pytest.raises(al.ParameterError, match="integers"):
         items_explained(b, b, ["seven"])
 
@@ -157,13 +143,8 @@ def test_items_of_a_record():
         al.Identity(input_dim=len(items)), al.Votes(record=record), epsilon=5, unit="one person"
     )
     people = pa.table({"id": [str(n) for n in range(300)], "sex": ["F"] * 300, "age": [30] * 300})
-<<<<<<< HEAD
     b = al.release(protocol, people, person="id", label="b", ledger=al.NO_LEDGER)
-    answer = al.explain_items(b - b, b, ["sex=F", "sex=M"])
-=======
-    b = protocol.release_table(people, person="id", label="b", ledger=al.NO_LEDGER)
     answer = items_explained(b - b, b, ["sex=F", "sex=M"])
->>>>>>> main
     assert (answer.items[0], answer.verdict[0]) == ("sex=F", "more")
     assert len(items_explained(b - b, b, items).items) == len(items)
 
