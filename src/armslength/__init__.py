@@ -9,20 +9,12 @@ from typing import TYPE_CHECKING, Any
 from armslength.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from armslength.answers.cluster import Clusters as Clusters
     from armslength.answers.cluster import cluster as cluster
-    from armslength.answers.compare import Comparison as Comparison
     from armslength.answers.compare import compare as compare
-    from armslength.answers.drift import Drift as Drift
     from armslength.answers.drift import drift as drift
-    from armslength.answers.explain import Explanation as Explanation
     from armslength.answers.explain import explain as explain
-    from armslength.answers.items import ItemDifferences as ItemDifferences
-    from armslength.answers.nearest import Nearest as Nearest
     from armslength.answers.nearest import nearest as nearest
-    from armslength.answers.outliers import Outliers as Outliers
     from armslength.answers.outliers import outliers as outliers
-    from armslength.answers.plane import Plane as Plane
     from armslength.answers.plane import plane as plane
     from armslength.errors import ArmslengthError as ArmslengthError
     from armslength.errors import BudgetError as BudgetError
@@ -56,7 +48,6 @@ if TYPE_CHECKING:
     from armslength.sketches.sketch_file import load as load
     from armslength.sketches.sketches import Sketches as Sketches
     from armslength.sketches.sketches import concat as concat
-    from armslength.sketches.verify import Verification as Verification
     from armslength.sketches.verify import verify as verify
     from armslength.transforms.dense_jl import GaussianJL as GaussianJL
     from armslength.transforms.dense_jl import SignJL as SignJL
@@ -68,14 +59,13 @@ if TYPE_CHECKING:
 _HOME = {
     name: f"armslength.{module}"
     for module, names in {
-        "answers.cluster": "Clusters cluster",
-        "answers.compare": "Comparison compare",
-        "answers.drift": "Drift drift",
-        "answers.explain": "Explanation explain",
-        "answers.items": "ItemDifferences",
-        "answers.nearest": "Nearest nearest",
-        "answers.outliers": "Outliers outliers",
-        "answers.plane": "Plane plane",
+        "answers.cluster": "cluster",
+        "answers.compare": "compare",
+        "answers.drift": "drift",
+        "answers.explain": "explain",
+        "answers.nearest": "nearest",
+        "answers.outliers": "outliers",
+        "answers.plane": "plane",
         "errors": "ArmslengthError BudgetError FormatError IncompatibleSketchesError InputError NotResolvableError ParameterError",
         "estimates.distances": "inner_products squared_distances squared_norms",
         "estimates.estimate": "Estimate",
@@ -93,7 +83,7 @@ _HOME = {
         "reporting.page": "report",
         "sketches.sketch_file": "load",
         "sketches.sketches": "Sketches concat",
-        "sketches.verify": "Verification verify",
+        "sketches.verify": "verify",
         "transforms.dense_jl": "GaussianJL SignJL",
         "transforms.hadamard_jl": "FastJL HadamardJL",
         "transforms.identity": "Identity",

@@ -177,8 +177,7 @@ def cluster(
     limit = alike_limit(alike, about)
     rows, left_out = without_small(sketches, about, 2, keep=keep)
     estimate = squared_distances_about(rows, None, about)
-    # as in `compare`, so that no group has two parties that differ there
-    together = Level.of(level, METHODS[0], len(sketches) * (len(sketches) - 1) // 2)
+    together = Level.of(level, METHODS[0], estimate.pairs)
     lower, upper = (np.sqrt(end) for end in estimate.rule.interval(together))
     differ = lower > 0
     if about == COUNTS:

@@ -24,6 +24,7 @@ from armslength.answers.pairs import (
     each_pair_once,
     squared_distance_estimator,
     verdicts,
+    without_small,
 )
 from armslength.checks import integer, one_of
 from armslength.errors import ParameterError, plural
@@ -264,6 +265,7 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
     verdict: str | None = None,
     top: int | None = None,
     farthest: bool = False,
+    keep: bool = False,
     show_progress: bool = False,
 ) -> Comparison:
     """Every row of a against every row of b, or each pair within a once: verdict, similarity and distance, with intervals.
@@ -282,6 +284,7 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
         verdict: Only pairs with this verdict.
         top: Only this many pairs, those of the smallest distances, nearest first.
         farthest: With `top`: those of the largest distances, farthest first.
+        keep: Whether to keep parties that have too few people to say anything, which are left out of the pairs within a.
         show_progress: Whether to show a bar on a terminal.
     """
     checked_sketches("a", a, 2 if b is None else 1)
@@ -289,6 +292,9 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
     check_same_space((*a.protocols, *right.protocols))
     about = question(about, *((a,) if b is None else (a, b)))
     limit = alike_limit(alike, about)
+    left_out = ""
+    if b is None:
+        a, left_out = without_small(a, about, 2, keep=keep)
     count = _count(a, b)
     if fdr and each:
         raise ParameterError("fdr=True cannot be combined with each=True", "fdr", "each")
@@ -299,7 +305,7 @@ def compare(  # noqa: PLR0913  # two sides, and keywords that each choose one th
         integer("top", top, at_least=1, at_most=10**7)
     elif farthest:
         raise ParameterError("farthest=True needs top, a number of pairs", "farthest", "top")
-    note = answer_note(about, clear_note(a, right))
+    note = answer_note(about, clear_note(a, right), left_out)
     scope = "fdr" if fdr else "each" if each else "together"
     metadata = {"about": about, "level": repr(float(level)), "scope": scope, "note": note}
     schema = _schema(about).with_metadata(metadata)
@@ -430,7 +436,7 @@ def _pairs(
     words = verdicts(lower, upper, least, limit)
     rows, others = index
     places = {"row": rows + tile.first_row, "column": others + tile.first_column, "square": numbers[0]}
-    names = {**squares.label_columns(index), "verdict": pa.array(words.tolist(), pa.string())}
+    names = {**squares.label_columns(index), "verdict": pa.array(words)}
     table = pa.table({**places, **names, **columns, "in_clear": squares.clear_lines(index)})
     return table if verdict is None else table.filter(pa.array(words == verdict))
 

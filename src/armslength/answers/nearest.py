@@ -170,8 +170,6 @@ def nearest(
     if index is not None:
         _check_size("index", checked_sketches("index", index, 1))
     about = question(about, *((queries,) if index is None else (queries, index)))
-    # with each pair once, and those of parties that are left out, as in `compare`: a pair has the same verdict there
-    pairs = len(queries) * (len(queries) - 1) // 2 if index is None else len(queries) * len(index)
     queries, left_out = without_small(queries, about, 2 if index is None else 1, keep=keep)
     notes = [left_out]
     if index is None:
@@ -182,6 +180,8 @@ def nearest(
     check_same_space((*queries.protocols, *rows.protocols))
     others = len(rows) - (index is None)
     answers_each = min(integer("count", count, at_least=1, at_most=2**31), others)
+    # each pair once, as in `compare`: a pair has the same verdict there
+    pairs = len(rows) * (len(rows) - 1) // 2 if index is None else len(queries) * len(rows)
     confidence = Level.of(level, METHODS[0], others if each else pairs)  # checked before any work
     shortlist = Shortlist(len(queries), answers_each)
     noise_of_row, _ = noise_classes(rows.noises)

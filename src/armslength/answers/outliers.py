@@ -124,6 +124,14 @@ class Outliers(Answer):
         count = f"{called} of {len(self.labels)} parties {'is an outlier' if called == 1 else 'are outliers'}"
         return f"{self._question('all parties together')}\n{count}: more than {self.factor:g} times as far from the typical party as is usual."
 
+    def _reasons(self) -> list[str]:
+        """A line for each reason; parties with the same reason share it."""
+        parties: dict[str, list[str]] = {}
+        for row in self.ranking.tolist():
+            if self.reasons[row]:
+                parties.setdefault(self.reasons[row], []).append(self.labels[row])
+        return [f"  {', '.join(names)}: {reason}" for reason, names in parties.items()]
+
     def __str__(self) -> str:
         columns = [Column.of_labels("party", self.labels), Column("verdict", len("inconclusive"))]
         if self.people is not None:
@@ -139,11 +147,8 @@ class Outliers(Answer):
             least = f"at least {self.times_usual(row):.2g}" if self.least[row] > 0 else ""
             outlier = " (outlier)" if self.is_outlier[row] else ""
             lines.append(line(columns, [*cells, self.number_words(row), f"{least}{outlier}"]))
-        reasons = [
-            f"  {self.labels[row]}: {self.reasons[row]}" for row in self.ranking.tolist() if self.reasons[row]
-        ]
-        if reasons:
-            lines += ["", "What sets them apart from the typical party:", *reasons]
+        if any(self.reasons):
+            lines += ["", "What sets them apart from the typical party:", *self._reasons()]
         return sentences([*lines, ""], self.note)
 
 

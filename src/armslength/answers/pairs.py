@@ -171,7 +171,9 @@ def without_small(
     named = ", ".join(names[:_MOST_NAMED] + more)
     if is_large.sum() < at_least:
         raise NotResolvableError(
-            f"too few people to say anything about {named}; {plural(int(is_large.sum()), 'party is', 'parties are')} left, and this takes {at_least}"
+            f"too few people to say anything about {named}; {plural(int(is_large.sum()), 'party is', 'parties are')} left, and this takes {at_least}; "
+            "keep=True keeps all",
+            "keep",
         )
     return sketches[is_large], f"left out, because of too few people: {named}"
 

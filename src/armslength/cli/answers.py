@@ -1,4 +1,4 @@
-"""Questions about all parties: `armslength compare`, `nearest`, `cluster`, `outliers`, `drift`, and `report` with all of them."""
+"""Questions about all parties: `armslength compare`, `cluster`, `outliers`, `drift`, and `report` with all of them."""
 
 import json
 import shlex
@@ -38,7 +38,7 @@ _LINES_AT_ONCE = 8192
 Examples:
   armslength compare sketches/                          all files of a folder
   armslength compare north.parquet south.parquet
-  armslength compare sketches/ --against north
+  armslength compare sketches/ --against north          one party and all others
   armslength compare sketches/ --verdict differ --top 20 --farthest
   armslength compare sketches/ --about counts --alike 40
   armslength compare sketches/ --format csv
@@ -56,6 +56,7 @@ Examples:
 @ABOUT
 @LEVEL
 @EACH
+@KEEP
 @flag(
     "--fdr", "Of the pairs that are said to differ, at most 5% are wrong on average (false discovery rate)."
 )
@@ -109,47 +110,6 @@ def _echo_explain(comparison: Comparison, sketches: al.Sketches, files: tuple[st
         click.echo(
             f"What sets {pair[0]} and {pair[1]} apart: armslength explain {shlex.join((*files, *pair))}"
         )
-
-
-@click.command(
-    epilog="""\b
-Examples:
-  armslength nearest sketches/
-  armslength nearest sketches/ --query north --count 5
-  armslength nearest wards.parquet --index archive/ --count 3
-
-"nearest": no other party can be nearer. "could be nearest": the intervals do not rule it out.
-"""
-)
-@party_files
-@option(
-    "--index",
-    "Search here, not among the queries; may be repeated.",
-    multiple=True,
-    type=LocalPath(exists=True),
-    metavar="FILE",
-)
-@option("--query", "Ask only for this party.", metavar="LABEL")
-@option("--count", "How many answers for each query.", default=10)
-@ABOUT
-@LEVEL
-@EACH
-@KEEP
-@FORMAT
-def nearest(
-    files: tuple[str, ...], index: tuple[str, ...], query: str | None, output_format: str, **options: Any
-) -> None:
-    """Find the nearest parties of each party, and say how certain that is.
-
-    The search is exact: it compares every pair. With confidence --level all intervals hold.
-    """
-    queries, *others = open_sides(files, *([index] if index else []), at_least=1 if index else 2)
-    searched = others[0] if others else None
-    if query is not None:
-        queries, rest = _one_against_others(queries, query)
-        searched = rest if searched is None else searched
-    result = al.nearest(queries, searched, show_progress=True, **options)
-    echo_result(result, output_format, result.note)
 
 
 @click.command(

@@ -17,7 +17,6 @@ VERBS = {
     "show": "Show what a sketch file or a protocol holds, and its release card.",
     "verify": "Recheck a sketch file that you received.",
     "compare": "Say which parties differ and which are alike.",
-    "nearest": "Find the nearest parties of each party.",
     "cluster": "Group the parties, so that no two of a group differ.",
     "explain": "Show what sets two parties apart.",
     "outliers": "Find the parties that are unlike the others, and why.",
@@ -28,7 +27,7 @@ VERBS = {
 }
 _FILES = {
     **dict.fromkeys(("show", "verify"), "sketch_files"),
-    **dict.fromkeys(("compare", "nearest", "cluster", "outliers", "drift", "report"), "answers"),
+    **dict.fromkeys(("compare", "cluster", "outliers", "drift", "report"), "answers"),
     "demo": "rehearse",
 }
 

@@ -10,7 +10,6 @@ from armslength.cli.options import (
     EXISTING_FILE,
     FILE,
     OVERWRITE,
-    RANGE,
     RELATION,
     all_of,
     check_new_file,
@@ -29,7 +28,7 @@ from armslength.randomness.seeds import fresh_seed
 from armslength.sketches.card import guarantee_in_words
 from armslength.sketches.noises import UNKNOWN
 
-_TRANSFORMS = ("SparseJL", "HadamardJL", "FastJL", "GaussianJL", "SignJL", "Identity")
+_TRANSFORMS = ("SparseJL", "Identity")
 
 
 # What every protocol has.
@@ -51,9 +50,6 @@ _data_options = all_of(
 _LIST = "A public .csv or .parquet file with item (or prefix) and group: count people by item group, too."
 _COLUMN = "Instead of {}: a column of --record whose values are item groups; may be repeated."
 _UNIT = 'Who is protected, in words, such as "one patient".'
-_EPSILON = option("--epsilon", "ε of each release, such as 1 or 0.5.", required=True)
-_DELTA = option("--delta", "For counts and arrays: δ; 0 is pure differential privacy.", default="0")
-_RADIUS = option("--radius", "For arrays: the largest change that one person can cause.  [default: 1]")
 
 
 def _listed_or_columns(options: dict[str, Any], listed: str, columns: str) -> Any:
@@ -69,16 +65,6 @@ def _listed_or_columns(options: dict[str, Any], listed: str, columns: str) -> An
     return names or file
 
 
-def _contribution(text: str) -> str | int:
-    """A vote, or a number of events."""
-    if text == VOTES:
-        return text
-    try:
-        return int(text)
-    except ValueError:
-        raise click.BadParameter(f"must be {VOTES} or a number, got {text!r}") from None
-
-
 @click.group()
 def protocol() -> None:
     """Make a protocol: what all parties agree on before any data is seen.
@@ -91,24 +77,21 @@ def protocol() -> None:
 @protocol.command(
     epilog="""\b
 Examples:
-  armslength protocol new --epsilon 1 --contribution vote --unit "one patient" --sketch-dim 512 \\
-             --seed trial-2026 --total-share 0.1 -o protocol.json    one vote of each person
+  armslength protocol new --epsilon 1 --unit "one patient" --sketch-dim 512 --total-share 0.1 -o protocol.json
   armslength protocol new --epsilon 1 --contribution 20 --unit "one shop" --sketch-dim 512 -o protocol.json    amounts
-  armslength protocol new --epsilon 1 --delta 1e-6 --radius 1 --unit "one visit" --transform HadamardJL \\
-             --input-dim 70000 --sketch-dim 256 -o protocol.json
   armslength protocol new --record age:18,40,65,80 --record sex --record admitted:month --pair age,sex \\
              --epsilon 1 --unit "one patient" --sketch-dim 256 --total-share 0.1 -o protocol.json    one row per person
-  armslength protocol new --epsilon 1 --contribution vote --unit "one patient" --sketch-dim 512 --total-share 0.1 \\
+  armslength protocol new --epsilon 1 --unit "one patient" --sketch-dim 512 --total-share 0.1 \\
              --item-groups chapters.csv --item-groups-share 0.3 --item-groups-limit 10 -o protocol.json    what differs, too
   armslength protocol new --record age:18,40,65,80 --record sex=F,M --item-group-column age --item-group-column sex \\
              --item-groups-share 0.3 --total-share 0.1 --epsilon 1 --unit "one patient" --sketch-dim 256 -o protocol.json
 
-With --contribution vote, every person has one vote, split evenly over all their different items. --record implies it: a table has one row for
-each person, and its columns become items: numbers by public edges, categories as they are or as listed, dates by period, missing
+Every person has one vote, split evenly over all their different items, unless --contribution C asks for amounts. With --record, a table has
+one row for each person, and its columns become items: numbers by public edges, categories as they are or as listed, dates by period, missing
 as a value of its own.
 With --item-groups, a release also tells how many people of each group have an item in each item group, such as a chapter of diagnoses:
 `armslength explain` then shows what sets two parties apart. The file is public. A release needs it again, unless it lists prefixes.
-`armslength plan` chooses settings for your numbers of people, and writes the same kind of file.
+`armslength plan` chooses settings for your numbers of people, and writes the same kind of file. Protocols for arrays are made in Python.
 """
 )
 @option("--unit", 'The unit of protection in words, such as "one patient"; asked for if left out.')
@@ -120,16 +103,13 @@ With --item-groups, a release also tells how many people of each group have an i
     ["block", "graph", "balanced"],
     "SparseJL: balanced is a little more accurate, and needs --input-dim.",
 )
-@choice("--noise", ["auto", "laplace", "gaussian"], "auto: the law of the smaller exact variance.")
-@_EPSILON
-@_DELTA
+@option("--epsilon", "ε of each release, such as 1 or 0.5.", required=True)
 @option(
     "--contribution",
-    "vote: one vote of each person. C: for amounts, how many events of a person count at most.",
-    type=_contribution,
-    metavar="vote|C",
+    "Instead of a vote: for amounts, how many events of a person count at most.",
+    type=int,
+    metavar="C",
 )
-@_RADIUS
 @option(
     "--total-share",
     "The share of ε for the number of people and how far chance reaches, which profiles need; 0.1 is usual.",
@@ -146,10 +126,7 @@ With --item-groups, a release also tells how many people of each group have an i
     "How many item groups of a person count in full.  [default for --item-group-column: all]",
     type=int,
 )
-@option("--resolution", "For arrays and amounts: 1 for counts, a power of two, or auto.  [default: 1]")
-@option("--on-grid/--off-grid", "Whether you promise multiples of the resolution.", default=None)
-@option("--changed-entries", "How many entries one unit can change, for data off the grid.", type=int)
-@option("--value-range", "A public range; values outside it are clamped.", **RANGE)
+@option("--resolution", "For amounts: 1 for counts, or a power of two for other weights.  [default: 1]")
 @_data_options
 @OVERWRITE
 @option("-o --output", "Where to write it.", required=True, type=FILE)
@@ -177,6 +154,8 @@ def new(unit: str | None, transform: str, overwrite: bool, output: str, **option
     share, limit = options.pop("share"), options.pop("limit")
     if any(part is not None for part in (groups, share, limit)):
         options["item_groups"] = al.ItemGroups(groups, share or 0, limit)
+    if options["contribution"] is None:
+        options["contribution"] = VOTES
     data = contribution_of(options)
     agreement = al.Protocol(_transform(transform, **sizes), data, unit=unit, **options)
     agreement.save(output)
@@ -191,18 +170,16 @@ def _transform(
     name: str, *, input_dim: int | None, sketch_dim: int | None, seed: str | None, **sparse: Any
 ) -> Any:
     """The transform of that name; refuses options that it does not have."""
-    if name != "SparseJL":
+    if name == "Identity":
         if input_dim is None:
-            raise click.UsageError(f"--transform {name} needs --input-dim")
+            raise click.UsageError("--transform Identity needs --input-dim")
         if sparse != {"sparsity": 1, "construction": "block"}:
-            raise click.UsageError(f"{name} has no --sparsity or --construction; leave them out")
-        sparse = {}
-        if name == "Identity":
-            return al.Identity(input_dim=input_dim)
+            raise click.UsageError("Identity has no --sparsity or --construction; leave them out")
+        return al.Identity(input_dim=input_dim)
     if sketch_dim is None:
         raise click.UsageError("--sketch-dim is missing; `armslength plan` finds a good one")
     seed = fresh_seed() if seed is None else seed
-    return getattr(al, name)(input_dim=input_dim, sketch_dim=sketch_dim, seed=seed, **sparse)
+    return al.SparseJL(input_dim=input_dim, sketch_dim=sketch_dim, seed=seed, **sparse)
 
 
 def _reach(protocol: "al.Protocol") -> str:

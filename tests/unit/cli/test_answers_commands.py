@@ -109,7 +109,6 @@ def test_two_releases_of_one_party_are_for_drift():
     [
         ("compare",),
         ("compare", "--against", "query", "--top", "3"),
-        ("nearest",),
         ("outliers",),
         ("cluster",),
         ("cluster", "--cut", "2"),
@@ -158,15 +157,12 @@ def test_small_parties_are_named_once_and_kept_if_asked(tmp_path, monkeypatch):
     names = ["tiny", "north", "south", "bay"]
     counts = rng.binomial(np.array(people)[:, None], [0.02, 0.3, 0.05, 0.1, 0.2])
     counted(chapters(), names, people, counts, rng).save("s.parquet")
-    for command in (("outliers",), ("nearest",), ("nearest", "--index", "s.parquet"), ("cluster",)):
-        verb, *rest = command
-        done = run(verb, "s.parquet", *rest)
+    for verb in ("compare", "outliers", "cluster"):
+        done = run(verb, "s.parquet")
         assert done.exit_code == 0, done.output
-        assert done.output.count("tiny (about") == (2 if rest else 1)
-        listed = json.loads(run(verb, "s.parquet", *rest, "--format", "json").stdout)
-        kept = json.loads(run(verb, "s.parquet", *rest, "--keep", "--format", "json").stdout)
-        assert '"tiny"' not in json.dumps(listed)
-        if verb != "nearest" or rest:
-            assert '"tiny"' in json.dumps(kept)
-    done = run("nearest", "s.parquet", "--query", "tiny")
+        assert done.output.count("tiny (about") == 1
+        assert '"tiny"' not in run(verb, "s.parquet", "--format", "json").stdout
+        assert '"tiny"' in run(verb, "s.parquet", "--keep", "--format", "json").stdout
+    done = run("compare", "s.parquet", "--only", "tiny,north")
     assert done.exit_code == 3
+    assert "--keep" in done.output

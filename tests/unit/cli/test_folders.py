@@ -46,7 +46,6 @@ def test_every_command_that_reads_sketch_files_takes_a_folder(folder, tmp_path):
         ["verify", "--format", "json"],
         ["show", "--format", "csv"],
         ["cluster", "--cut", 2],
-        ["nearest", "--count", 1],
     ):
         found = run(command[0], folder, *command[1:])
         assert found.exit_code == 0, found.output
@@ -96,27 +95,6 @@ def test_each_query_of_a_label_has_its_own_verdict(folder):
     assert "could be nearest" in second
 
 
-def test_nearest_takes_queries_from_a_folder(folder):
-    found = run("nearest", folder, "--count", "2", "--format", "json")
-    assert found.exit_code == 0, found.output
-    assert found.stdout == run("nearest", *files_of(folder), "--count", "2", "--format", "json").stdout
-    index = files_of(folder)[2]
-    flags = ["--query", "south", "--index", index, "--format", "csv"]
-    assert run("nearest", folder, *flags).stdout == run("nearest", *files_of(folder), *flags).stdout
-
-
-def test_nearest_searches_a_folder(folder):
-    query = files_of(folder)[0]
-    flags = ["--count", "3", "--format", "json"]
-    found = run("nearest", query, "--index", folder, *flags)
-    assert found.exit_code == 0, found.output
-    named = [flag for path in files_of(folder) for flag in ("--index", path)]
-    assert found.stdout == run("nearest", query, *named, *flags).stdout
-    one = run("nearest", folder, "--query", "south", *flags)
-    assert one.stdout == run("nearest", *files_of(folder), "--query", "south", *flags).stdout
-    assert len(json.loads(one.stdout)) == 3
-
-
 def test_show_has_names_on_one_line(folder):
     odd = files_of(folder)[1].rename(folder / "part\n-1\x1b.parquet")
     for arguments in ([folder], [odd]):
@@ -129,7 +107,7 @@ def test_show_has_names_on_one_line(folder):
 
 def test_a_folder_with_another_file(folder):
     (folder / "notes.txt").write_text("hello")
-    for verb in ("compare", "nearest", "show", "outliers"):
+    for verb in ("compare", "show", "outliers"):
         refused = run(verb, folder)
         assert refused.exit_code == 5
         assert "notes.txt is damaged, or not a sketch file" in refused.output

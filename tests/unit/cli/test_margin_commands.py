@@ -9,7 +9,7 @@ import pytest
 import armslength as al
 from unit.cli.commands import run
 
-NEW = ("protocol", "new", "--epsilon", 1, "--contribution", "vote", "--unit", "one patient")
+NEW = ("protocol", "new", "--epsilon", 1, "--unit", "one patient")
 NEW = (*NEW, "--sketch-dim", 16, "--total-share", "0.1", "-o", "protocol.json", "--overwrite")
 MARGINS = ("--item-groups-share", "0.2", "--item-groups-limit", 2)
 RELEASE = ("release", "visits.csv", "--person", "who", "--item", "what", "--label", "north", "--no-ledger")

@@ -20,7 +20,6 @@ COMMANDS = {
     "compare": (),
     "cluster": (),
     "outliers": (),
-    "nearest": (),
     "explain": (FAR,),
     "report": ("-o", "report.html"),
 }

@@ -64,7 +64,7 @@ def test_a_release_checks_the_recipe_against_the_protocol():
         assert refused.exit_code == 2, refused.output
         assert not isinstance(refused.exception, AssertionError)
     assert run(*RELEASE, *RECORD, "--pair", "sex,age").exit_code == 0
-    run(*NEW, "--contribution", "vote", "--sketch-dim", 16, "--overwrite")
+    run(*NEW, "--sketch-dim", 16, "--overwrite")
     refused = run(*RELEASE, *RECORD, "--overwrite")
     assert refused.exit_code == 2
     assert "--record" in refused.output

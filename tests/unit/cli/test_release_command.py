@@ -38,7 +38,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-NEW = ("protocol", "new", "--epsilon", 1, "--contribution", "vote", "--sketch-dim", 16)
+NEW = ("protocol", "new", "--epsilon", 1, "--sketch-dim", 16)
 NEW = (*NEW, "--seed", "trial", "--unit", "one patient", "--total-share", "0.1")
 RELEASE = ("release", "visits.parquet", "--person", "patient", "--item", "code")
 RELEASE = (*RELEASE, "--protocol", "protocol.json", "--population", "visits-2026", "-o", "sketches.parquet")
@@ -471,7 +471,7 @@ def test_a_protocol_that_was_edited_by_hand(folder):
 
 def test_one_row_is_not_enough_to_compare(folder):
     assert run(*RELEASE, "--label", "north").exit_code == 0
-    for verb in ("compare", "nearest", "cluster", "outliers"):
+    for verb in ("compare", "cluster", "outliers"):
         said = refused(verb, "sketches.parquet")
         assert "the files have 1; name the files of other parties" in said
         (folder / "one").mkdir(exist_ok=True)
