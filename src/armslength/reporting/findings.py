@@ -249,12 +249,16 @@ class Findings:
 
     @cached_property
     def color_range(self) -> tuple[float, float]:
-        """The first and the last farness with a color: those of all pairs with a verdict, unless a few are far beyond the rest."""
+        """The first and the last farness with a color: those of all pairs with a verdict, unless a few are far beyond the rest.
+
+        Similarities have colors from 1 to at most 0.9, so that a small difference is not dark.
+        """
         farness, known = self.farness[self.pairs], ~self.is_verdict(INCONCLUSIVE)[self.pairs]
         colored = farness[known] if known.any() else farness
         if not len(colored):
             return 0.0, 1.0
-        return float(colored.min()), min(float(colored.max()), 1.5 * float(np.quantile(colored, 0.95)))
+        last = min(float(colored.max()), 1.5 * float(np.quantile(colored, 0.95)))
+        return (float(colored.min()), last) if self.likeness is None else (0.0, max(last, 0.1))
 
     @cached_property
     def farthest_pair(self) -> tuple[int, int] | None:

@@ -208,6 +208,8 @@ def _facts(findings: Findings, sketches: Sketches) -> str:
         ),
         ("Protocol", promise.fingerprints(sketches), "ε per year, dates: not in the files"),
     ]
+    if len(findings.labels) < 3:
+        del facts[1]
     cells = "".join(
         f'<div><dt>{label}</dt><dd><span class="number">{value}</span><span class="under">{note}</span></dd></div>'
         for label, value, note in facts
@@ -221,8 +223,8 @@ def _search(findings: Findings) -> str:
         return ""
     options = "".join(f'<option value="{escaped(label)}"></option>' for label in findings.labels)
     return (
-        '<label><span class="unseen">Highlight a party</span><input type="search" id="search" list="parties" '
-        f'placeholder="Highlight a party" autocomplete="off"></label><datalist id="parties">{options}</datalist>'
+        '<label><span class="unseen">Highlight a party</span><input type="search" id="search" list="names" '
+        f'placeholder="Highlight a party" autocomplete="off"></label><datalist id="names">{options}</datalist>'
     )
 
 

@@ -26,8 +26,8 @@ from armslength.sketches.sketches import Sketches
 
 _MOST_LINES, _FIRST_LINES, _FIRST_LEFT_OUT = 30, 20, 5
 _MOST_PRINTED = 60
-_MOST_NAMES, _MOST_MEMBERS, _MOST_GROUPS = 5, 24, 12
-_LETTERS = "ABCDEFGHIJKL"
+_MOST_NAMES, _MOST_MEMBERS, _MOST_GROUPS = 5, 24, 8
+_LETTERS = "ABCDEFGH"
 BADGES = {DIFFER: "differs", SAME: "alike", INCONCLUSIVE: "inconclusive"}
 _HEAT_HINT = "Point at a cell, or move with the arrow keys, to read a pair."
 _CLICK_HINT = " Click it, and “What sets them apart” shows the pair."
@@ -36,6 +36,7 @@ _NO_MARGINS = (
     "diagnoses: <code>armslength plan … --item-groups chapters.csv</code>. Single items can be asked about today: "
     "<code>armslength explain … --items codes.txt</code>."
 )
+_SECOND = '<th scope="col" data-key="distance" aria-sort="none" class="numeric second"><button type="button">Distance</button></th>'
 _NO_HEAT = '<p class="without-script note">The heat map of so many parties needs JavaScript.</p>'
 
 
@@ -53,7 +54,12 @@ def all_sections(findings: Findings, sketches: Sketches) -> list[tuple[str, str,
         return [privacy, cards]
     texts = "".join(f"<li>{text}</li>" for text in statements.claims(findings, sketches))
     reading = section("reading", "How to read this page", f'<ul class="claims">{texts}</ul>')
-    body = fill(asset("pairs.html"), {"number": _number(findings), "level": percent(findings.level)})
+    fields = {
+        "number": "Distance" if findings.likeness is None else "Similarity",
+        "level": percent(findings.level),
+        "second": "" if findings.likeness is None else _SECOND,
+    }
+    body = fill(asset("pairs.html"), fields)
     classes = "long" if len(findings.pairs[0]) > _MOST_PRINTED else ""
     parties, differs = (
         ("parties", "Parties", _parties(findings)),
@@ -73,11 +79,6 @@ def all_sections(findings: Findings, sketches: Sketches) -> list[tuple[str, str,
         ("pairs", "All pairs", section("pairs", "All pairs", body, classes=classes)),
         cards,
     ]
-
-
-def _number(findings: Findings) -> str:
-    """What the page's main number is called."""
-    return "Distance" if findings.likeness is None else "Similarity"
 
 
 def _parties(findings: Findings) -> str:

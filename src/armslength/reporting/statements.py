@@ -40,7 +40,17 @@ def finding(findings: Findings) -> str:
         return f"There is one party, {name(labels[0])}, and nothing to compare it with."
     if count == 2:
         return _of_two(findings)
-    return _of_outliers(findings) if findings.outlier_rows else _of_pairs(findings)
+    rows = findings.outlier_rows or _unlike(findings)
+    return _of_some(findings, rows) if rows else _of_pairs(findings)
+
+
+def _unlike(findings: Findings) -> list[int]:
+    """The parties that differ from the typical party, if they are a minority."""
+    outliers = findings.outliers
+    if outliers is None:
+        return []
+    rows = [row for row in outliers.ranking.tolist() if outliers.verdict[row] == DIFFER]
+    return rows if 2 * len(rows) < len(findings.labels) else []
 
 
 def _of_pairs(findings: Findings) -> str:
@@ -86,23 +96,25 @@ def _of_two(findings: Findings) -> str:
     return f"{first} and {second} differ: {number}{reasons}."
 
 
-def _of_outliers(findings: Findings) -> str:
-    """Who stands out, in what, and what was found among the others."""
-    rows, labels = findings.outlier_rows, findings.labels
+def _of_some(findings: Findings, rows: list[int]) -> str:
+    """Who stands out, or else differs from the typical party, in what, and what was found among the others."""
+    labels, number = findings.labels, ""
     others = [row for row in range(len(labels)) if row not in rows]
-    text = f"{some_names([labels[row] for row in rows], _MOST_NAMES)} {'stands' if len(rows) == 1 else 'stand'} out"
-    text += f" from the other {plural(len(others), 'party', 'parties')}"
-    if len(rows) == 1:
-        kind, words = (
-            "distance from" if findings.likeness is None else "similarity to",
-            reason(findings, rows[0]),
-        )
+    text, is_one = some_names([labels[row] for row in rows], _MOST_NAMES), len(rows) == 1
+    if is_one and findings.outliers is not None:
+        number = findings.outliers.number_words(rows[0])
+    if rows == findings.outlier_rows:
         text += (
-            f": {kind} the typical party {findings.outliers.number_words(rows[0])}"
-            if findings.outliers
-            else ""
+            f" {'stands' if is_one else 'stand'} out from the other {plural(len(others), 'party', 'parties')}"
         )
-        text += f"; {words}" if words.startswith(_FOUND) else ""
+        kind = "distance from" if findings.likeness is None else "similarity to"
+        number = f"{kind} the typical party {number}"
+    else:
+        text += f" {'differs' if is_one else 'differ'} from the typical party"
+        number = f"{'distance' if findings.likeness is None else 'similarity'} {number}"
+    if is_one:
+        words = reason(findings, rows[0])
+        text += f": {number}{f'; {words}' if words.startswith(_FOUND) else ''}"
     elif len(rows) < _MOST_NAMES:
         reasons = [(name(labels[row]), reason(findings, row)) for row in rows]
         whose = [f"{label}, {words}" for label, words in reasons if words.startswith(_FOUND)]

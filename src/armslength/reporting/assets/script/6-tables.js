@@ -29,7 +29,7 @@ if (pairsTable) {
   function rowOf(pair) {
     return make("tr", lefts[pair] === chosen || rights[pair] === chosen ? "is-chosen" : "",
       make("td", "name", partyButton(lefts[pair])), make("td", "name other", partyButton(rights[pair])), make("td", "verdicts", badgeOf(pair)),
-      make("td", "bar-cell", barOf(pair)), make("td", "interval", textOf(pair)), make("td", "numeric second", written(distanceOf(pair))));
+      make("td", "bar-cell", barOf(pair)), make("td", "interval", textOf(pair)), ...(given.similar ? [make("td", "numeric second", written(distanceOf(pair)))] : []));
   }
   function show() {
     const pages = Math.max(1, Math.ceil(kept.length / perPage));

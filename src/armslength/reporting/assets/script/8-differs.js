@@ -12,8 +12,8 @@ if (differsTable && margins) {
     const rows = differences(first, second);
     byId("differs-a").replaceChildren(sideName(first));
     for (const place of ["differs-b", "differs-axis"]) byId(place).replaceChildren(sideName(second));
-    const name = sideName(first), begin = typeof name === "string" ? name[0].toUpperCase() + name.slice(1) : name;
-    byId("differs-text").replaceChildren(begin, " and ", sideName(second), `: ${apartText(first, second)}. `, ...(rows ? foundText(rows, first, second) : [nothing]));
+    const who = first === typical ? [named(second), " against the typical party"] : [named(first), " and ", named(second)];
+    byId("differs-text").replaceChildren(...who, `: ${apartText(first, second)}. `, ...(rows ? foundText(rows, first, second) : [nothing]));
     byId("differs-scroll").hidden = !rows;
     const few = rows ? Math.min(mostLines, Math.max(fewestLines, rows.filter((row) => row.word).length)) : 0;
     const shown = rows ? rows.slice(0, all ? rows.length : few) : [];
