@@ -17,7 +17,7 @@ from armslength.files import atomic_write
 from armslength.reporting import promise, statements
 from armslength.reporting.findings import Findings, Reasons, findings_of
 from armslength.reporting.markup import asset, escaped, fill, scripts
-from armslength.reporting.sections import BADGES, all_sections
+from armslength.reporting.sections import all_sections
 from armslength.sketches.sketches import Sketches
 from armslength.version import __version__
 
@@ -144,8 +144,8 @@ def _party_words(findings: Findings) -> list[str]:
         return [""] * len(findings.labels)
     kind = "distance" if outliers.similarity is None else "similarity"
     return [
-        f"{BADGES[verdict]}, {kind} {outliers.number_words(row)}"
-        for row, verdict in enumerate(outliers.verdict)
+        f"{statements.verdict_words(outliers, row)}, {kind} {outliers.number_words(row)}"
+        for row in range(len(findings.labels))
     ]
 
 

@@ -28,7 +28,6 @@ _MOST_LINES, _FIRST_LINES, _FIRST_LEFT_OUT = 30, 20, 5
 _MOST_PRINTED = 60
 _MOST_NAMES, _MOST_MEMBERS, _MOST_GROUPS = 5, 24, 8
 _LETTERS = "ABCDEFGH"
-BADGES = {DIFFER: "differs", SAME: "alike", INCONCLUSIVE: "inconclusive"}
 _HEAT_HINT = "Point at a cell, or move with the arrow keys, to read a pair."
 _CLICK_HINT = " Click it, and “What sets them apart” shows the pair."
 _NO_MARGINS = (
@@ -149,7 +148,7 @@ def _line(findings: Findings, row: int) -> str:
         )
     if outliers is not None:
         verdict = outliers.verdict[row]
-        badges = f'<span class="state {verdict}">{BADGES[verdict]}</span>'
+        badges = f'<span class="state {verdict}">{statements.verdict_words(outliers, row)}</span>'
         badges += ' <span class="state outlier">outlier</span>' if outliers.is_outlier[row] else ""
         value, lower, upper = (outliers.distance if outliers.similarity is None else outliers.similarity)[row]
         bar = interval_bar((value, lower, upper), _axis(outliers), is_sure=verdict != INCONCLUSIVE)

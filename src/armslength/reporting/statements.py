@@ -3,6 +3,7 @@
 import math
 
 from armslength.answers.explain import UNEXPLAINED, Explanation
+from armslength.answers.outliers import Outliers
 from armslength.answers.pairs import DIFFER, INCONCLUSIVE, QUESTION_TEXTS, SAME
 from armslength.errors import plural
 from armslength.estimates.questions import COUNTS, PEOPLE, POPULATIONS
@@ -129,6 +130,13 @@ def reason(findings: Findings, row: int) -> str:
     """What sets a party apart from the typical party, in short; empty where it is not asked."""
     words = findings.outliers.reasons[row] if findings.outliers else ""
     return NONE_FOUND if UNEXPLAINED in words else escaped(words.replace(_REFUSED, INCONCLUSIVE))
+
+
+def verdict_words(outliers: Outliers, row: int) -> str:
+    """The verdict on a party and the typical party."""
+    verdict = outliers.verdict[row]
+    detail = ", not identical" if verdict == SAME and outliers.distance[row, 1] > 0 else ""
+    return f"{'differs' if verdict == DIFFER else verdict}{detail}"
 
 
 def is_unexplained(findings: Findings) -> bool:

@@ -47,8 +47,8 @@ function similarityText(value, lower, upper) {
 function distanceText(value, lower, upper) {
   const three = (number) => Number(number.toPrecision(3)).toLocaleString("en-US", { maximumSignificantDigits: 3 });
   if (!Number.isFinite(upper) || upper <= lower) return `${three(value)} (${three(lower)} to ${upper === Infinity ? "no limit" : three(upper)})`;
-  const digits = 1 - Math.floor(Math.log10(upper - lower)), shown = Math.min(100, Math.max(0, digits)), step = 10 ** Math.max(0, -digits);
-  const end = (number) => (Math.round(number / step) * step).toLocaleString("en-US", { minimumFractionDigits: shown, maximumFractionDigits: shown });
+  const digits = 1 - Math.floor(Math.log10(upper - lower)), shown = Math.min(100, Math.max(0, digits)), step = 10 ** -digits;
+  const end = (number) => (digits < 0 ? Math.round(number / step) * step : number).toLocaleString("en-US", { minimumFractionDigits: shown, maximumFractionDigits: shown });
   return `${end(value)} (${end(lower)} to ${end(upper)})`.replaceAll("-0 ", "0 ");
 }
 const textOf = (pair) => (given.similar ? similarityText : distanceText)(numberOf(pair), lowers[pair], uppers[pair]);
