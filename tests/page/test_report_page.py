@@ -14,6 +14,7 @@ from armslength.results import distance_text, similarity_text
 from report_parties import chapters, counted, hospitals, with_margins
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+TABLET = {"width": 800, "height": 1100}
 
 
 class Report:
@@ -283,7 +284,7 @@ def test_paper_has_no_controls_and_all_of_the_content(page):
     assert 2 <= pages <= 9
 
 
-@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("viewport", [DESKTOP, TABLET, PHONE], ids=["desktop", "tablet", "phone"])
 def test_the_page_fits_its_window(few, many, explained, browser, viewport):
     for report in (few, many, explained):
         page = report.open(browser, viewport=viewport)

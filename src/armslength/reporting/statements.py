@@ -61,7 +61,7 @@ def _of_pairs(findings: Findings) -> str:
     if alike == total:
         return f"All {count:,} parties are alike."
     if not differ:
-        some = f"{alike:,} of {total:,} pairs are alike" if alike else "no two are surely alike either"
+        some = f"{alike:,} of {total:,} pairs are alike" if alike else "none were found to be alike"
         return f"No two of the {count:,} parties were found to differ; {some}."
     if differ == total:
         return f"All {count:,} parties differ from each other{_farthest(findings)}."
@@ -120,6 +120,12 @@ def _of_some(findings: Findings, rows: list[int]) -> str:
         reasons = [(name(labels[row]), reason(findings, row)) for row in rows]
         whose = [f"{label}, {words}" for label, words in reasons if words.startswith(_FOUND)]
         text += f": {'; '.join(whose)}" if whose else ""
+    also = [row for row in _unlike(findings) if row not in rows]
+    if 0 < len(also) <= _MOST_NAMES:
+        verb = "differs" if len(also) == 1 else "differ"
+        text += (
+            f"; {some_names([labels[row] for row in also], _MOST_NAMES)} {verb} from the typical party, too"
+        )
     differ = findings.is_verdict(DIFFER)
     if len(others) > 1 and not any(differ[i, j] for i in others for j in others if i != j):
         return f"{text}; no two of the others were found to differ."
@@ -205,11 +211,11 @@ def claims(findings: Findings, sketches: Sketches) -> list[str]:
     limit = findings.alike
     alike = "is not asked for without a limit"
     if limit is not None:
-        alike = f"the {'distance is surely at most' if findings.likeness is None else 'similarity is surely at least'} {limit:g}"
+        alike = f"the whole interval of the {'distance is at most' if findings.likeness is None else 'similarity is at least'} {limit:g}"
     texts = [
         (
             f"<strong>Every pair has one verdict.</strong> <em>Differ</em>: a difference was found. <em>Alike</em>: {alike}, even where they are "
-            "not identical. <em>Inconclusive</em>: neither is sure. That is not the same as alike."
+            "not identical. <em>Inconclusive</em>: neither was found. That is not the same as alike."
         ),
         _ABOUT[findings.about],
         "<strong>Similarity</strong> is 1 for the same profile and 0 for profiles without a common item. A profile says how people are spread "
@@ -217,7 +223,7 @@ def claims(findings: Findings, sketches: Sketches) -> list[str]:
         if findings.likeness is not None
         else "",
         f"<strong>The typical party</strong> is the average of all others, none weighing more than the median party. A party <em>stands out</em> "
-        f"(an outlier) if it is surely more than {findings.outliers.factor:g} times as far from it as is usual."
+        f"(an outlier) if it is found to be more than {findings.outliers.factor:g} times as far from it as is usual."
         if findings.outliers is not None
         else "",
         f"<strong>{level} is for all of a kind together</strong>: all verdicts of pairs; all that is said of parties and the typical party; all "
