@@ -190,7 +190,7 @@ def _groups(findings: Findings) -> str:
     """Which parties belong together."""
     heading, groups = "Which parties belong together", findings.groups
     if not groups:
-        text = "All of them, as far as can be said: no two parties were found to differ."
+        text = f"No two parties were found to differ, at {percent(findings.level)} for all pairs together. So all are one group."
         return section("groups", heading, f"<p>{text}</p>")
     together = [rows for rows in groups if len(rows) > 1]
     alone = [row for rows in groups if len(rows) == 1 for row in rows]

@@ -135,7 +135,11 @@ def _of_some(findings: Findings, rows: list[int]) -> str:
 def reason(findings: Findings, row: int) -> str:
     """What sets a party apart from the typical party, in short; empty where it is not asked."""
     words = findings.outliers.reasons[row] if findings.outliers else ""
-    return NONE_FOUND if UNEXPLAINED in words else escaped(words.replace(_REFUSED, INCONCLUSIVE))
+    if UNEXPLAINED in words:
+        return NONE_FOUND
+    if words.startswith(_REFUSED):  # the line says which party it is
+        words = words.replace(_REFUSED, INCONCLUSIVE).split(" between ")[0]
+    return escaped(words)
 
 
 def verdict_words(outliers: Outliers, row: int) -> str:
@@ -219,7 +223,7 @@ def claims(findings: Findings, sketches: Sketches) -> list[str]:
         ),
         _ABOUT[findings.about],
         "<strong>Similarity</strong> is 1 for the same profile and 0 for profiles without a common item. A profile says how people are spread "
-        "over items, whatever the size."
+        "over items, whatever the size. Numbers of people have noise: ± holds for each at 95 %."
         if findings.likeness is not None
         else "",
         f"<strong>The typical party</strong> is the average of all others, none weighing more than the median party. A party <em>stands out</em> "
@@ -228,9 +232,11 @@ def claims(findings: Findings, sketches: Sketches) -> list[str]:
         else "",
         f"<strong>{level} is for all of a kind together</strong>: all verdicts of pairs; all that is said of parties and the typical party; all "
         "item groups of parties against the typical party; all item groups of pairs."
-        if not findings.each
+        if not findings.each and len(findings.labels) > 2
         else f"<strong>Each pair has its own level.</strong> About {100 * (1 - findings.level):.3g} in 100 miss. What is said of the typical "
-        "party and of groups holds for all together.",
+        "party and of groups holds for all together."
+        if findings.each
+        else "",
         "<strong>Nothing about a single person</strong>, and no cause: nothing here says why two parties differ.",
         (
             f"<strong>Intervals are for differences spread over many items</strong>: about {items:,} or more of similar size "
