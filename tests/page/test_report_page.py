@@ -1,23 +1,27 @@
 """The report in a browser: it draws, answers to pointer and keys, stays silent on the network, and fits its window."""
 
+import math
 import re
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from armslength.reporting.findings import TYPICAL, findings_of
+import armslength as al
+from armslength.reporting.findings import findings_of
 from armslength.reporting.page import page_of
+from armslength.results import distance_text, similarity_text
 from report_parties import chapters, counted, hospitals, with_margins
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+TABLET = {"width": 800, "height": 1100}
 
 
 class Report:
     """A report on the disk, its numbers, and a page that shows it and writes down what happens."""
 
-    def __init__(self, sketches, folder, by="size"):
-        self.findings = findings_of(sketches, level=0.95, simultaneous=True, about=by)
+    def __init__(self, sketches, folder, about="counts"):
+        self.findings = findings_of(sketches, level=0.95, about=about)
         self.path = folder / "report.html"
         self.path.write_text(page_of(self.findings, sketches, None), encoding="utf-8")
 
@@ -44,8 +48,8 @@ def many(tmp_path_factory):
 @pytest.fixture(scope="module")
 def explained(tmp_path_factory):
     low, high = [0.1, 0.1, 1.0], [0.3, 0.4, 1.0]
-    sketches = with_margins([low, low, high, high, low], margin_contribution=3)
-    return Report(sketches, tmp_path_factory.mktemp("explained"), by="shape")
+    sketches = with_margins([low, low, high, high, low], margin_contribution=3, epsilon=10)
+    return Report(sketches, tmp_path_factory.mktemp("explained"), about="populations")
 
 
 @pytest.fixture
@@ -79,15 +83,13 @@ def test_the_heat_map_shows_the_numbers_of_the_pair_under_the_pointer(few, page)
     reading = page.locator("#heat-reading").inner_text()
     assert findings.labels[i] in reading
     assert findings.labels[j] in reading
-    assert f"\n{findings.style.text(findings.distance[i, j])}\n" in reading
-    ends = findings.style.text(findings.lower[i, j]), findings.style.text(findings.upper[i, j])
-    assert f"between {ends[0]} and {ends[1]}" in reading
-    assert ("not resolved" in reading) == (not findings.resolved[i, j])
+    assert findings.number_words(i, j) in reading
+    assert f"\n{findings.verdict[i, j]}" in reading
 
 
-def test_resolved_and_unresolved_cells_look_different(few, page):
+def test_cells_with_and_without_a_verdict_look_different(few, page):
     findings = few.findings
-    assert 0 < findings.resolved[findings.pairs].sum() < 10
+    assert 0 < findings.count("inconclusive") < 10
     page.locator("#heat-canvas").scroll_into_view_if_needed()
     places = [(row, column) for row in range(5) for column in range(5) if row != column]
     counts = page.evaluate(
@@ -109,10 +111,10 @@ def test_resolved_and_unresolved_cells_look_different(few, page):
     )
     order = findings.clusters.order
     found = {
-        (bool(findings.resolved[order[i], order[j]]), n == 1)
+        (bool(findings.verdict[order[i], order[j]] != "inconclusive"), n == 1)
         for (i, j), n in zip(places, counts, strict=True)
     }
-    # A resolved cell has one color; hatching has several.
+    # A cell with a verdict has one color; hatching has several.
     assert found == {(True, True), (False, False)}
 
 
@@ -144,11 +146,8 @@ def test_a_party_is_highlighted_in_all_views(few, page):
     label = few.findings.labels[3]
     page.locator("#search").fill(label.upper())
     assert page.locator('.mark-party[data-party="3"].is-chosen').count() == 1
-    assert page.locator('#tree li[data-party="3"].is-chosen').count() == 1
-    assert page.locator('#nearest-table tr[data-party="3"].is-chosen').count() == 1
+    assert page.locator('#parties-heading ~ div tr[data-party="3"].is-chosen').count() == 1
     assert page.locator("#pairs-table tbody tr.is-chosen").count() == 4
-    assert label in page.locator("#one-caption").inner_text()
-    assert page.locator("#one-table tbody tr").count() == 4
     assert "highlighted" in page.locator("#said").inner_text()
     page.locator("#search").press("Escape")
     assert page.locator(".is-chosen").count() == 0
@@ -163,52 +162,37 @@ def test_part_of_a_name_and_enter_find_a_party(few, page):
     assert page.locator("#said").inner_text() == "No party has such a name."
 
 
-def test_the_pointer_finds_marks_of_the_map_and_leaves_of_the_tree(few, page):
+def test_the_pointer_finds_marks_of_the_map(few, page):
     findings = few.findings
     mark = page.locator('.mark-party[data-party="2"] circle')
     mark.scroll_into_view_if_needed()
     box = mark.bounding_box()
     page.mouse.move(box["x"] + 3, box["y"] + 3)
-    nearest = int(findings.nearest[2])
     tip = page.locator("#tip").inner_text()
     assert findings.labels[2] in tip
-    assert findings.labels[nearest] in tip
-    assert findings.style.text(findings.distance[2, nearest]) in tip
+    assert findings.outliers.number_words(2) in tip
     page.mouse.down()
     page.mouse.up()
     assert page.locator("#search").input_value() == findings.labels[2]
-    page.locator('#tree li[data-party="4"]').click()
-    assert page.locator("#search").input_value() == findings.labels[4]
 
 
 def column(page, table, number):
     return page.locator(f"#{table} tbody tr:not([hidden]) > :nth-child({number})").all_inner_texts()
 
 
-def test_the_nearest_table_sorts_and_filters(page):
-    heading = page.locator('#nearest-table th[data-key="distance"]')
-    heading.get_by_role("button").click()
-    assert heading.get_attribute("aria-sort") == "ascending"
-    distances = [float(text.replace(",", "")) for text in column(page, "nearest-table", 6)]
-    assert distances == sorted(distances)
-    heading.get_by_role("button").press("Enter")
-    assert heading.get_attribute("aria-sort") == "descending"
-    assert [float(text.replace(",", "")) for text in column(page, "nearest-table", 6)] == distances[::-1]
-    page.locator("#nearest-filter").fill("HOSPITAL 02")
-    shown = page.locator("#nearest-table tbody tr:not([hidden])").all_inner_texts()
-    assert 1 <= len(shown) < 5
-    assert all("hospital 02" in text for text in shown)
-
-
-def test_the_pairs_table_holds_the_estimates(few, page):
+def test_the_pairs_table_holds_the_estimates_and_sorts(few, page):
     findings = few.findings
     rows, columns = findings.pairs
-    order = np.argsort(findings.squared[rows, columns], kind="stable")
-    expected = [findings.style.text(findings.distance[rows[pair], columns[pair]]) for pair in order]
-    assert column(page, "pairs-table", 5) == expected
-    page.locator("#pairs-state").select_option("not resolved")
-    open_pairs = int((~findings.resolved[rows, columns]).sum())
-    assert column(page, "pairs-table", 3) == ["not resolved"] * open_pairs
+    heading = page.locator('#pairs-table th[data-key="number"]')
+    heading.get_by_role("button").click()
+    assert heading.get_attribute("aria-sort") == "ascending"
+    order = np.argsort(findings.distance[rows, columns], kind="stable")
+    expected = [findings.number_words(rows[pair], columns[pair]) for pair in order]
+    assert [f"distance {text}" for text in column(page, "pairs-table", 5)] == expected
+    heading.get_by_role("button").press("Enter")
+    assert heading.get_attribute("aria-sort") == "descending"
+    page.locator("#pairs-state").select_option("inconclusive")
+    assert column(page, "pairs-table", 3) == ["inconclusive"] * findings.count("inconclusive")
     page.locator("#pairs-state").select_option("all")
     page.locator("#pairs-filter").fill("hospital 02")
     assert len(column(page, "pairs-table", 1)) == 4
@@ -216,11 +200,46 @@ def test_the_pairs_table_holds_the_estimates(few, page):
     assert len(column(page, "pairs-table", 1)) == 1
 
 
+def test_the_script_has_the_verdicts_and_numbers_of_compare(explained, browser):
+    page = explained.open(browser)
+    table = al.compare(explained.findings.sketches).to_arrow().to_pylist()
+    expected = {(row["left"], row["right"]): row for row in table}
+    shown = page.locator("#pairs-table tbody tr").all()
+    assert len(shown) == len(expected)
+    for row in shown:
+        left, right, verdict, _, number, _ = row.locator("td").all_inner_texts()
+        pair = expected[left, right]
+        detail = ", not identical" if pair["verdict"] == "alike" and pair["distance_lower"] > 0 else ""
+        assert verdict == f"{pair['verdict']}{detail}"
+        assert number == similarity_text(pair["similarity"], pair["lower"], pair["upper"])
+    page.close()
+
+
+def test_the_script_writes_numbers_as_python_does(explained, browser):
+    """Also where nothing is known, and where an end has no limit."""
+    path = explained.path.with_name("texts.html")
+    page = explained.path.read_text(encoding="utf-8")
+    numbers = [(0.1234, 0.01, 0.4), (0.99876, 0.9981, 1.0), (0.5, 0.0, 1.0), (153.2, 120.4, 190.9)]
+    numbers += [(1234567.0, 1e6, 2e6), (0.0123456, 0.0123, 0.0124), (5.0, 2.0, math.inf), (0.0, 0.0, 12.0)]
+    script = re.search(r"function similarityText.*?\n}\n", page, re.DOTALL)[0]
+    script += re.search(r"function distanceText.*?\n}\n", page, re.DOTALL)[0]
+    path.write_text(f"<script>{script}</script>", encoding="utf-8")
+    opened = browser.new_page()
+    opened.goto(path.as_uri())
+    for ends in numbers:
+        values = [None if math.isinf(end) else end for end in ends]
+        call = "ends => NAME(...ends.map((end) => end === null ? Infinity : end))"
+        assert opened.evaluate(call.replace("NAME", "distanceText"), values) == distance_text(*ends)
+        if ends[2] <= 1:
+            assert opened.evaluate(call.replace("NAME", "similarityText"), values) == similarity_text(*ends)
+    opened.close()
+
+
 def test_without_a_script_the_page_still_tells(few, browser):
     page = few.open(browser, java_script_enabled=False)
-    for visible in (".still-heat", "#plane", "#tree", "#nearest-table", "#cards .card"):
+    for visible in (".lead", "#parties .lines", ".still-heat", "#plane", "#cards .card"):
         assert page.locator(visible).first.is_visible(), visible
-    for hidden in ("#heat-canvas", "#search", "#theme", "#one-party", "#nearest-filter"):
+    for hidden in ("#heat-canvas", "#search", "#theme", "#pairs-filter"):
         assert not page.locator(hidden).is_visible(), hidden
     page.close()
 
@@ -257,37 +276,39 @@ def test_the_canvas_is_light_on_paper(few, browser):
 
 def test_paper_has_no_controls_and_all_of_the_content(page):
     page.emulate_media(media="print")
-    for hidden in (".bar", "#heat-order", "#nearest-filter", "#pairs-filter", "#heat-canvas"):
+    for hidden in (".bar", "#heat-order", "#pairs-filter", "#heat-canvas"):
         assert not page.locator(hidden).is_visible(), hidden
-    for visible in (".still-heat", "#plane", "#tree", "#nearest-table", "#pairs-table"):
+    for visible in (".still-heat", "#plane", "#parties .lines", "#pairs-table"):
         assert page.locator(visible).first.is_visible(), visible
     pages = page.pdf(format="A4").count(b"/Type /Page\n")
     assert 2 <= pages <= 9
 
 
-@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("viewport", [DESKTOP, TABLET, PHONE], ids=["desktop", "tablet", "phone"])
 def test_the_page_fits_its_window(few, many, explained, browser, viewport):
     for report in (few, many, explained):
         page = report.open(browser, viewport=viewport)
         assert overflow(page) <= 0
+        sideways = page.evaluate(
+            """() => [...document.querySelectorAll("*")].filter((element) => element.scrollWidth > element.clientWidth + 1
+              && ["auto", "scroll"].includes(getComputedStyle(element).overflowX)).map((element) => element.className)"""
+        )
+        assert all("heat" in name.split() for name in sideways)
         assert page.said == []
         page.close()
 
 
-def test_two_parties_or_two_groups_can_be_chosen(explained, browser):
+def test_two_parties_can_be_chosen(explained, browser):
     findings = explained.findings
-    assert len(findings.groups) == 2
     page = explained.open(browser)
     text, first, second = (page.locator(f"#differs-{name}") for name in ("text", "first", "second"))
-    assert text.inner_text().startswith("Group A and group B: distance ")
-    assert second.locator("option[value='3']").is_disabled()  # a party goes with a party
+    farthest = findings.labels[findings.outliers.ranking[0]]
+    assert text.inner_text().startswith(f"{farthest} against the typical party: ")
     first.select_option("0")
-    assert second.input_value() == "1"
-    assert "now with ward 2" in page.locator("#differs-changed").inner_text()
     second.select_option("3")
-    assert page.locator("#differs-changed").inner_text() == ""
-    assert text.inner_text().startswith("ward 1 and ward 4: distance ")
-    assert findings.style.text(findings.distance[0, 3]) in text.inner_text()
+    assert second.locator("option[value='0']").is_disabled()
+    assert text.inner_text().startswith("ward 1 and ward 4: differ")
+    assert findings.number_words(0, 3) in text.inner_text()
     shown = dict(zip(column(page, "differs-table", 1), column(page, "differs-table", 3), strict=True))
     assert 25 < float(shown["Injuries"]) < 35
     assert "2 of 3 item groups differ" in text.inner_text()
@@ -295,28 +316,38 @@ def test_two_parties_or_two_groups_can_be_chosen(explained, browser):
     first.select_option("3")
     assert second.input_value() == "0"
     assert float(column(page, "differs-table", 3)[0].replace("−", "-")) < 0
-    first.select_option("6")
-    assert text.inner_text().startswith("Group B and group A: ")
-    first.select_option("7")
+    first.select_option("5")
     second.select_option("4")
-    assert text.inner_text().startswith("The typical party and ward 5: ")
+    assert findings.outliers.number_words(4) in text.inner_text()
     assert page.said == []
     page.close()
 
 
-def test_a_reason_chooses_its_two_sides(explained, browser):
-    """Group B against the typical party, here as the summary says it."""
-    findings = explained.findings
-    page = explained.open(browser)
-    line = page.locator('#summary a.reasons[data-pair="7 6"]')
-    line.click()
-    assert page.locator("#differs-text").inner_text().startswith("The typical party and group B: ")
+def test_a_reason_chooses_its_two_sides(browser, tmp_path):
+    """A party against the typical party, with the numbers of al.explain at the level of all parties."""
+    low, high = [0.1, 0.1, 0.3], [0.1, 0.5, 0.3]
+    report = Report(with_margins([low, low, high, low, low]), tmp_path, about="populations")
+    findings, page = report.findings, report.open(browser)
+    row = int(findings.outliers.verdict.index("differ"))
+    page.locator(f'#parties a.reasons[data-pair="5 {row}"]').click()
+    assert (
+        page.locator("#differs-text").inner_text().startswith(f"{findings.labels[row]} against the typical")
+    )
     assert page.evaluate("location.hash") == "#differs"
-    group = findings.groups[1]
-    answer = findings.reasons.explanations[TYPICAL, group]
+    answer = al.explain(findings.sketches, findings.labels[row], level=1 - 0.05 / 5)
     assert column(page, "differs-table", 1) == list(answer.item_groups)
     shown = [float(cell.replace("−", "-")) for cell in column(page, "differs-table", 3)]
     np.testing.assert_allclose(shown, 100 * answer.difference, atol=0.051)
+    page.close()
+
+
+def test_a_page_of_two_parties_has_only_what_says_something(browser, tmp_path):
+    report = Report(with_margins([[0.1, 0.1, 0.3], [0.1, 0.5, 0.3]]), tmp_path, about="populations")
+    page = report.open(browser)
+    assert report.findings.number_words(0, 1) in page.locator(".lead").inner_text()
+    assert page.locator("#heat, #map, #pairs, #groups").count() == 0
+    assert page.locator("#differs-table tbody tr").count() == 3
+    assert page.said == []
     page.close()
 
 
@@ -340,7 +371,7 @@ def test_too_few_people_hide_the_table(browser, tmp_path):
     rng = np.random.default_rng(6)
     sketches = counted(chapters(), ["a", "b"], [0, 1000], [[0] * 4, [900, 100, 0, 0]], rng)
     page = Report(sketches, tmp_path).open(browser)
-    assert "a side has too few people" in page.locator("#differs-text").inner_text()
+    assert "nothing can be said" in page.locator("#differs-text").inner_text()
     assert not page.locator("#differs-table").is_visible()
     page.close()
 
@@ -394,21 +425,19 @@ def test_names_for_assistive_technology(page):
 
 
 def test_five_hundred_parties(many, browser):
-    assert many.path.stat().st_size < 6e6
+    assert many.path.stat().st_size < 4e6
     page = many.open(browser)
     assert page.said == []
     assert page.locator("#pairs-count").inner_text() == "1 to 100 of 124,750 pairs"
     first = column(page, "pairs-table", 5)
     page.locator("#pairs-next").click()
-    second = column(page, "pairs-table", 5)
-    assert float(second[0].replace(",", "")) >= float(first[-1].replace(",", ""))
+    assert column(page, "pairs-table", 5) != first
     assert page.locator("#pairs-count").inner_text() == "101 to 200 of 124,750 pairs"
     page.locator('#pairs-table th[data-key="left"] button').click()
     assert re.match(r"hospital 01 ", column(page, "pairs-table", 1)[0])
     page.locator("#search").fill(many.findings.labels[250])
     assert page.locator(".mark-party.is-chosen text").is_visible()
-    assert page.locator("#one-table tbody tr").count() == 15
-    page.locator("#one-more").click()
-    assert page.locator("#one-table tbody tr").count() == 499
+    assert page.locator("details tr.is-chosen").is_visible()
+    assert page.locator("#parties tr[data-party]").count() == 500
     assert [url for url in page.asked if not url.startswith(("file:", "data:"))] == []
     page.close()

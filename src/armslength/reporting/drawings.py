@@ -1,20 +1,19 @@
-"""The pictures of the page as SVG: the map of the parties, a heat map without a script, and the tree of merges.
+"""The pictures of the page as SVG: the map of the parties, a heat map without a script, and intervals as bars.
 
-The map and the tree are in percentages of their width, so that text keeps its size on every screen.
+The map and the bars are in percentages of their width, so that text keeps its size on every screen.
 """
 
 import math
 
 import numpy as np
 
-from armslength.answers.cluster import Clusters
+from armslength.answers.pairs import INCONCLUSIVE
 from armslength.answers.plane import Plane, Points
-from armslength.errors import plural
 from armslength.plots import LABEL_PLACES, LabelPlace, free_places
 from armslength.reporting.findings import Findings
-from armslength.reporting.markup import NumberStyle, escaped, name
+from armslength.reporting.markup import escaped
 
-MOST_LABELS_ON_MAP, MOST_LABELS_ON_TREE, MOST_CELLS_IN_A_ROW = 60, 80, 48
+MOST_LABELS_ON_MAP, MOST_CELLS_IN_A_ROW = 60, 48
 HATCHING = (
     '<defs><pattern id="hatching" width="6" height="6" patternUnits="userSpaceOnUse">'
     '<rect class="hatch-ground" width="6" height="6"/>'
@@ -26,10 +25,8 @@ _WIDE, _NARROW = (600.0, 450.0), (350.0, 262.5)
 _MARGIN = 0.07  # of each side
 _MOST_LETTERS = 34
 
-# The heat map, in its own units, and the tree, in pixels.
+# The heat map, in its own units.
 _CELL, _LABEL_SPACE, _MOST_CELL_LETTERS, _COLORS = 16, 150, 22, 9
-_TREE_ROW, _TALLEST_TREE = 20.0, 1200.0
-_MINOR = ' class="minor"'
 
 
 def map_svg(findings: Findings) -> str:
@@ -45,6 +42,7 @@ def map_svg(findings: Findings) -> str:
         (x, y), (rx, ry) = 100 * centers[party], 100 * half_axes[party]
         classes = ["mark-party"]
         classes += ["hidden"] if places[party] is None else ["crowded"] if crowded[party] else []
+        classes += ["outlier"] if party in findings.outlier_rows else []
         classes += ["clear"] if findings.in_clear[party] else []
         place = places[party] or LABEL_PLACES[0]
         ellipse = (
@@ -115,7 +113,7 @@ def still_heat(findings: Findings) -> str:
     side = _LABEL_SPACE + _CELL * len(order)
     return (
         f'<svg class="still-heat prints" width="{side * 1.3:.0f}" viewBox="0 0 {side} {side}" role="img" '
-        f'aria-label="Heat map of the distances between all pairs of parties; the tables show the same numbers">'
+        f'aria-label="Heat map of all pairs of parties; the table of all pairs has the numbers">'
         f"{HATCHING}{paths}{names}</svg>"
     )
 
@@ -124,10 +122,10 @@ def _cell_color(findings: Findings, first: int, second: int) -> str:
     """The color of a cell, as an attribute."""
     if first == second:
         return 'class="itself"'
-    if not findings.resolved[first, second]:
+    if findings.verdict[first, second] == INCONCLUSIVE:
         return 'fill="url(#hatching)"'
     low, high = findings.color_range
-    share = (float(findings.distance[first, second]) - low) / (high - low) if high > low else 0.0
+    share = (float(findings.farness[first, second]) - low) / (high - low) if high > low else 0.0
     return f'class="ramp-{round(max(0.0, min(1.0, share)) * (_COLORS - 1))}"'
 
 
@@ -141,69 +139,16 @@ def _cell_labels(label: str, rank: int) -> str:
     )
 
 
-def tree_svg(findings: Findings) -> str:
-    """The tree of merges, with its leaves as a list beside it; empty for one party."""
-    tree = findings.clusters
-    if tree is None:
-        return ""
-    count = len(findings.labels)
-    is_labeled = count <= MOST_LABELS_ON_TREE
-    row = _TREE_ROW if is_labeled else _TALLEST_TREE / count
-    top = float(tree.linkage[-1, 2]) or 1.0
-    axis_ticks = [(value, _across(value, top)) for value in ticks(top)]
-    axis = "".join(
-        # Every second number is left out where the page is narrow.
-        f'<text{_MINOR if number % 2 else ""} x="{x}" y="14" text-anchor="middle">{findings.style.text(value)}</text>'
-        for number, (value, x) in enumerate(axis_ticks)
+def interval_bar(ends: tuple[float, float, float], axis: tuple[float, float], *, is_sure: bool) -> str:
+    """A number with its interval on an axis."""
+    value, lower, upper = (
+        f"{2 + 96 * min(max((end - axis[0]) / (axis[1] - axis[0]), 0.0), 1.0):.2f}%" for end in ends
     )
-    grid = "".join(f'<line x1="{x}" x2="{x}" y1="0" y2="{row * count:.1f}"/>' for _, x in axis_ticks)
-    leaves = "".join(f'<li data-party="{leaf}">{name(findings.labels[leaf])}</li>' for leaf in tree.order)
-    parties = f'<ol aria-label="Parties in the order of the tree">{leaves}</ol>'
+    mark = f'<circle class="value" cx="{value}" cy="8" r="4"/>' if math.isfinite(ends[0]) else ""
     return (
-        f'<div class="tree{"" if is_labeled else " bare"}" id="tree">'
-        f'<svg class="axis axis-row" height="22" aria-hidden="true">{axis}</svg>{"<span></span>" if is_labeled else ""}'
-        f'<svg class="branches" height="{row * count:.0f}" role="img" aria-label="Tree of {count} parties; '
-        f'where parties differ, it is dashed"><g class="axis">{grid}</g>{_branches(tree, findings.style, row, top)}</svg>'
-        f"{parties if is_labeled else ''}</div>"
+        f'<svg class="bars{"" if is_sure else " unsure"}" aria-hidden="true"><line class="zero" x1="2%" x2="98%" y1="8" y2="8"/>'
+        f'<line class="span" x1="{lower}" x2="{upper}" y1="8" y2="8"/>{mark}</svg>'
     )
-
-
-def _branches(tree: Clusters, style: NumberStyle, row: float, top: float) -> str:
-    """The merges of the tree, and a mark for each leaf."""
-    count = len(tree.labels)
-    heights = [0.0] * count + [float(height) for height in tree.linkage[:, 2]]
-    middles = [0.0] * len(heights)
-    for rank, leaf in enumerate(tree.order):
-        middles[leaf] = (rank + 0.5) * row
-    merges = []
-    for merge, (first, second, height, size) in enumerate(tree.linkage.tolist()):
-        parts = int(first), int(second)
-        ends = sorted(middles[part] for part in parts)
-        middles[count + merge] = sum(ends) / 2
-        x = _across(height, top)
-        lines = "".join(
-            f'<line x1="{x}" x2="{_across(heights[part], top)}" y1="{middles[part]:.1f}" y2="{middles[part]:.1f}"/>'
-            for part in parts
-        )
-        is_group = merge < tree.merges
-        title = (
-            f"{plural(int(size), 'party', 'parties')} joined at {style.text(height)}: "
-            f"{'no two are found to differ' if is_group else 'some differ'}"
-        )
-        merges.append(
-            f'<g class="branch{"" if is_group else " unsure"}" data-merge="{title}">{lines}'
-            f'<line x1="{x}" x2="{x}" y1="{ends[0]:.1f}" y2="{ends[1]:.1f}"/><title>{title}</title></g>'
-        )
-    marks = "".join(
-        f'<circle class="leaf-mark" data-party="{leaf}" cx="99%" cy="{middles[leaf]:.1f}" r="4"/>'
-        for leaf in tree.order
-    )
-    return "".join(merges) + marks
-
-
-def _across(height: float, top: float) -> str:
-    """The place of a height on the tree's axis, which runs from right to left."""
-    return f"{99 - 97 * height / top:.2f}%"
 
 
 def round_step(most: float) -> float:
@@ -213,9 +158,3 @@ def round_step(most: float) -> float:
     power = 10.0 ** math.floor(math.log10(most))
     # The power itself may be off by a rounding error.
     return next((digit * power for digit in (5, 2, 1) if digit * power <= most * (1 + 1e-12)), power / 2)
-
-
-def ticks(top: float) -> list[float]:
-    """0 and about five multiples of a round step, up to the top."""
-    step = round_step(top / 5 * 1.6)
-    return [step * number for number in range(math.floor(top / step * (1 + 1e-12)) + 1)] if step else [0.0]

@@ -81,20 +81,11 @@ class NumberStyle:
             return "0" if value == 0 else f"{value:.2e}"
         return f"{value:,.{self.decimals}f}"
 
-    def interval(self, lower: float, upper: float) -> str:
-        """Both ends, with "to" between them."""
-        return f"{self.text(lower)} to {self.text(upper)}"
 
-
-def percent(share: float) -> str:
-    """A share in whole percents; 0% and 100% only for nothing and all."""
+def share_text(share: float) -> str:
+    """A share in whole percents; 0 % and 100 % only for nothing and all."""
     if 0 < share < 0.005:
-        return "under 1%"
+        return "under 1 %"
     if 0.995 <= share < 1:
-        return "over 99%"
-    return f"{share:.0%}"
-
-
-def level_text(level: float) -> str:
-    """A level such as 0.95 as 95%."""
-    return f"{100 * level:.10g}%"
+        return "over 99 %"
+    return f"{100 * share:.0f} %"

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from armslength.answers.explain import UNEXPLAINED
+from armslength.answers.pairs import SAME, VERDICTS
 from armslength.checks import short_repr
-from armslength.errors import ParameterError, plural
+from armslength.errors import ParameterError
 from armslength.files import atomic_write
 from armslength.reporting import promise, statements
 from armslength.reporting.findings import Findings, Reasons, findings_of
-from armslength.reporting.markup import asset, escaped, fill, level_text, percent, scripts
+from armslength.reporting.markup import asset, escaped, fill, scripts
 from armslength.reporting.sections import all_sections
 from armslength.sketches.sketches import Sketches
 from armslength.version import __version__
@@ -29,36 +30,40 @@ _ICON = (
 )
 
 
-def report(
+def report(  # noqa: PLR0913  # keywords that each choose one thing
     sketches: Sketches,
     path: str | os.PathLike[str],
     *,
     title: str | None = None,
+    about: str | None = None,
     level: float = 0.95,
-    simultaneous: bool = True,
-    by: str | None = None,
-    beyond_chance: bool | None = None,
+    each: bool = False,
+    alike: float | None = None,
+    keep: bool = False,
     banner: str = "",
 ) -> None:
-    """Writes one HTML file that opens offline: summary, map, heat map, what sets parties apart, tree, tables, privacy statement, cards.
+    """Writes one HTML file that opens offline: who stands out, a line for each party, groups, map, heat map, what sets parties apart.
 
-    The page is computed from the sketches alone and costs no privacy. The same sketches give the same bytes.
+    The page is computed from the sketches alone and costs no privacy. The same sketches give the same bytes. Its verdicts are those of
+    `compare`, `outliers` and `cluster`.
+
+    Guarantee: with probability at least `level`, all statements of one kind are true together: the verdicts of all pairs; what is said of
+    each party and the typical party; the item groups in which parties differ from the typical party; the item groups in which any two
+    parties differ. So it does not matter that the page, or its reader, chooses the most different parties by the same data.
 
     Args:
         sketches: One row for each party; at most 1,000.
         path: The file. It is written whole or not at all.
         title: The heading; None makes one.
-        level: The confidence of the intervals, such as 0.95.
-        simultaneous: Whether all intervals hold together (Bonferroni), or each by itself. Statements that compare pairs (which
-            party is nearest, who belongs to a group) always use intervals that hold together.
-        by: "size" for rows as they are, "shape" for rows divided by their totals; None: by shape where totals were released.
-        beyond_chance: Whether to ask about the populations behind the rows; None: yes, where people were counted in event tables.
+        about: "populations", "people" or "counts"; None takes the first of them that the releases allow.
+        level: The confidence, such as 0.95.
+        each: Whether the level is for each pair by itself. What is said of groups and of the typical party holds together in any case.
+        alike: As for `compare`.
+        keep: Whether to keep parties that have too few people to say anything.
         banner: A line of text on top of every screen, such as that it is a rehearsal.
     """
     heading = None if title is None else _checked_title(title)
-    findings = findings_of(
-        sketches, level=level, simultaneous=simultaneous, by=by, beyond_chance=beyond_chance
-    )
+    findings = findings_of(sketches, about=about, level=level, each=each, alike=alike, keep=keep)
     page = page_of(findings, sketches, heading, banner)
     with atomic_write(path) as file:
         file.write(page.encode("utf-8"))
@@ -88,8 +93,9 @@ def page_of(findings: Findings, sketches: Sketches, title: str | None, banner: s
             "alarm": (f'<div class="rehearsal">{escaped(banner)}</div>' if banner else "")
             + promise.alarm(sketches, sketches.labels),
             "heading": heading,
-            "lead": statements.lead(findings),
-            "figures": _figures(findings, sketches),
+            "finding": statements.finding(findings),
+            "asked": statements.asked(findings) if count > 1 else "",
+            "facts": _facts(findings, sketches),
             "sections": "\n".join(markup for *_, markup in sections),
             "exception": " except where it says “in the clear”" if any(findings.in_clear) else "",
             "numbers": script_numbers(findings),
@@ -100,43 +106,61 @@ def page_of(findings: Findings, sketches: Sketches, title: str | None, banner: s
 
 def script_numbers(findings: Findings) -> str:
     """The numbers that the script of the page reads, as JSON."""
-    rows, columns = findings.pairs
-    # A negative squared estimate is passed on as the negative root of its size.
-    values = np.sign(findings.squared) * np.sqrt(np.abs(findings.squared))
+    pairs = findings.pairs
     low, high = findings.color_range
+    numbers = [number[pairs] for number in findings.numbers]
+    if findings.likeness is None:  # a negative squared estimate is passed on as the negative root of its size
+        numbers[0] = (np.sign(findings.squared) * np.sqrt(np.abs(findings.squared)))[pairs]
+    identical = findings.lower[pairs] <= 0
+    letters = [
+        word[0].upper() if word == SAME and not same else word[0]
+        for word, same in zip(findings.verdict[pairs].tolist(), identical.tolist(), strict=True)
+    ]
     return safe_json(
         {
             "labels": list(findings.labels),
-            "alike": "".join("01"[alike] for alike in findings.is_alike[rows, columns].tolist()),
+            "lines": _party_words(findings),
+            "verdicts": "".join(letters),
             "order": list(findings.clusters.order) if findings.clusters else [0],
             "clear": [number for number, is_clear in enumerate(findings.in_clear) if is_clear],
             "decimals": findings.style.decimals,
+            "similar": findings.likeness is not None,
             "low": low,
             "high": high,
-            "longest": findings.axis_end,
-            "first": int(rows[np.argmin(findings.squared[rows, columns])]) if len(rows) else 0,
-            "value": _base64_floats(values[rows, columns]),
-            "lower": _base64_floats(findings.lower[rows, columns]),
-            "upper": _base64_floats(findings.upper[rows, columns]),
+            "axis": findings.axis,
+            "value": _base64_floats(numbers[0]),
+            "lower": _base64_floats(numbers[1]),
+            "upper": _base64_floats(numbers[2]),
+            "distance": None if findings.likeness is None else _base64_floats(findings.distance[pairs]),
             "margins": _margins(findings),
         }
     )
 
 
+def _party_words(findings: Findings) -> list[str]:
+    """What is said of each party and the typical party."""
+    outliers = findings.outliers
+    if outliers is None:
+        return [""] * len(findings.labels)
+    kind = "distance" if outliers.similarity is None else "similarity"
+    return [
+        f"{statements.verdict_words(outliers, row)}, {kind} {outliers.number_words(row)}"
+        for row in range(len(findings.labels))
+    ]
+
+
 def _margins(findings: Findings) -> dict[str, Any] | None:
-    """The prevalences of all parties and groups that can be compared; None where there are none."""
+    """The prevalences of all parties; None where there are none."""
     reasons = findings.reasons
-    if not isinstance(reasons, Reasons) or reasons.sides is None or reasons.missing is None:
+    if not isinstance(reasons, Reasons) or not reasons.can_choose:
         return None
     return {
         "names": reasons.names,
         "sides": _base64_floats(reasons.sides),
         "missing": _base64_floats(reasons.missing),
-        "first": [findings.side_number(rows) for rows in findings.main_comparison],
-        "groups": len(reasons.groups),
-        "apart": _base64_floats(np.array(findings.group_distances)),
+        "first": findings.main_comparison,
         "choices": reasons.choices,
-        "unexplained": f"{UNEXPLAINED[0].upper()}{UNEXPLAINED[1:]}.",
+        "unexplained": UNEXPLAINED,
     }
 
 
@@ -152,7 +176,7 @@ def _base64_floats(values: NDArray[np.float64]) -> str:
     """The numbers as little-endian float32."""
     with np.errstate(over="ignore", under="ignore"):
         floats = values.astype("<f4")
-    # A lower end above 0 makes a pair resolved, so it must not become 0.
+    # A lower end above 0 must not become 0.
     floats[(values > 0) & (floats == 0)] = np.finfo(np.float32).tiny
     return base64.b64encode(floats.tobytes()).decode("ascii")
 
@@ -166,34 +190,41 @@ def _checked_title(title: Any) -> str:
     return title
 
 
-def _figures(findings: Findings, sketches: Sketches) -> str:
-    """The four numbers under the heading."""
-    resolved, total = findings.resolved_pairs, len(findings.pairs[0])
-    pairs = plural(total, "pair")
+def _facts(findings: Findings, sketches: Sketches) -> str:
+    """What was compared, under which promise and protocol."""
+    total = len(findings.pairs[0])
     in_clear = findings.in_clear
-    epsilon = "none" if all(in_clear) else promise.epsilons(sketches)
-    delta = "NOT ALL PRIVATE" if any(in_clear) else promise.deltas(sketches)
-    tiles = [
-        ("Parties", f"{len(findings.labels):,}", pairs),
-        ("Differ", percent(resolved / total) if total else "–", f"{resolved:,} of {pairs}"),
-        ("Privacy of each release", epsilon, delta),
-        ("Confidence", level_text(findings.level), statements.joint_text(findings)),
+    left_out = (
+        f"{len(findings.left_out):,} left out: too few people" if findings.left_out else "none left out"
+    )
+    counts = ", ".join(f"{findings.count(word):,} {word}" for word in VERDICTS if findings.count(word))
+    facts = [
+        ("Parties", f"{len(findings.labels):,}", left_out),
+        ("Pairs", f"{total:,}", counts),
+        (
+            "Privacy of each release",
+            "none" if all(in_clear) else promise.epsilons(sketches),
+            "NOT ALL PRIVATE" if any(in_clear) else f"{promise.deltas(sketches)}",
+        ),
+        ("Protocol", promise.fingerprints(sketches), "ε per year, dates: not in the files"),
     ]
+    if len(findings.labels) < 3:
+        del facts[1]
     cells = "".join(
         f'<div><dt>{label}</dt><dd><span class="number">{value}</span><span class="under">{note}</span></dd></div>'
-        for label, value, note in tiles
+        for label, value, note in facts
     )
     return f'<dl class="figures">{cells}</dl>'
 
 
 def _search(findings: Findings) -> str:
-    """The box that highlights a party; none for one party."""
-    if len(findings.labels) == 1:
+    """The box that highlights a party; none for one or two."""
+    if len(findings.labels) < 3:
         return ""
     options = "".join(f'<option value="{escaped(label)}"></option>' for label in findings.labels)
     return (
-        '<label><span class="unseen">Highlight a party</span><input type="search" id="search" list="parties" '
-        f'placeholder="Highlight a party" autocomplete="off"></label><datalist id="parties">{options}</datalist>'
+        '<label><span class="unseen">Highlight a party</span><input type="search" id="search" list="names" '
+        f'placeholder="Highlight a party" autocomplete="off"></label><datalist id="names">{options}</datalist>'
     )
 
 

@@ -26,6 +26,12 @@ def deltas(sketches: Sketches) -> str:
     return "pure: no δ" if largest == 0 else f"δ at most {float(largest):.3g}"
 
 
+def fingerprints(sketches: Sketches) -> str:
+    """The first letters of the protocol's fingerprint, or how many protocols there are."""
+    found = sorted({protocol.fingerprint for protocol in sketches.protocols})
+    return f"{len(found)} protocols" if len(found) > 1 else f"{found[0][:4]} {found[0][4:8]}"
+
+
 def alarm(sketches: Sketches, labels: tuple[str, ...]) -> str:
     """A banner that names the parties without noise; empty if there are none."""
     in_clear = [label for label, is_clear in zip(labels, sketches.in_clear, strict=True) if is_clear]

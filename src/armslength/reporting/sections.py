@@ -1,22 +1,41 @@
 """The sections of the page, from top to bottom, and their tables."""
 
+from armslength.answers.explain import UNEXPLAINED
+from armslength.answers.outliers import Outliers
+from armslength.answers.pairs import DIFFER, INCONCLUSIVE, SAME
 from armslength.errors import plural
+from armslength.estimates.questions import COUNTS
 from armslength.reporting import promise, statements
-from armslength.reporting.drawings import HATCHING, MOST_LABELS_ON_MAP, map_svg, still_heat, tree_svg
-from armslength.reporting.findings import NO_MARGINS, Findings, Reasons
-from armslength.reporting.markup import asset, escaped, fill, level_text, name, percent, section, some_names
+from armslength.reporting.drawings import (
+    HATCHING,
+    MOST_LABELS_ON_MAP,
+    interval_bar,
+    map_svg,
+    still_heat,
+)
+from armslength.reporting.findings import (
+    NO_MARGINS,
+    Findings,
+    LeftOut,
+    Reasons,
+    axis_of_similarities,
+)
+from armslength.reporting.markup import asset, escaped, fill, name, section, share_text, some_names
+from armslength.results import percent
 from armslength.sketches.sketches import Sketches
 
+_MOST_LINES, _FIRST_LINES, _FIRST_LEFT_OUT = 30, 20, 5
 _MOST_PRINTED = 60
-_MOST_NAMES = 5
-_UNSURE_ITEM = '<li class="unsure">'
+_MOST_NAMES, _MOST_MEMBERS, _MOST_GROUPS = 5, 24, 8
+_LETTERS = "ABCDEFGH"
 _HEAT_HINT = "Point at a cell, or move with the arrow keys, to read a pair."
 _CLICK_HINT = " Click it, and “What sets them apart” shows the pair."
 _NO_MARGINS = (
     "These releases cannot say what sets parties apart. To know it next time, plan with item groups, such as chapters of "
-    "diagnoses: <code>armslength plan --margins chapters.csv …</code>. Single items can be asked about today: "
+    "diagnoses: <code>armslength plan … --item-groups chapters.csv</code>. Single items can be asked about today: "
     "<code>armslength explain … --items codes.txt</code>."
 )
+_SECOND = '<th scope="col" data-key="distance" aria-sort="none" class="numeric second"><button type="button">Distance</button></th>'
 _NO_HEAT = '<p class="without-script note">The heat map of so many parties needs JavaScript.</p>'
 
 
@@ -32,53 +51,188 @@ def all_sections(findings: Findings, sketches: Sketches) -> list[tuple[str, str,
     cards = ("cards", "Release cards", section("cards", "Release cards", promise.cards(sketches)))
     if len(findings.labels) == 1:
         return [privacy, cards]
+    texts = "".join(f"<li>{text}</li>" for text in statements.claims(findings, sketches))
+    reading = section("reading", "How to read this page", f'<ul class="claims">{texts}</ul>')
+    fields = {
+        "number": "Distance" if findings.likeness is None else "Similarity",
+        "level": percent(findings.level),
+        "second": "" if findings.likeness is None else _SECOND,
+    }
+    body = fill(asset("pairs.html"), fields)
+    classes = "long" if len(findings.pairs[0]) > _MOST_PRINTED else ""
+    parties, differs = (
+        ("parties", "Parties", _parties(findings)),
+        ("differs", "What differs", _differs(findings)),
+    )
+    claims = ("reading", "How to read", reading)
+    if len(findings.labels) == 2:
+        return [parties, differs, privacy, claims, cards]
     return [
-        ("summary", "In short", _summary(findings, sketches)),
+        parties,
+        ("groups", "Groups", _groups(findings)),
         ("map", "Map", _map(findings)),
         ("heat", "Heat map", _heat(findings)),
-        ("differs", "What differs", _differs(findings)),
-        ("groups", "Tree", _groups(findings)),
-        ("one", "One party", _one(findings)),
-        ("nearest", "Nearest", _nearest(findings)),
-        ("pairs", "All pairs", _pairs(findings)),
+        differs,
         privacy,
+        claims,
+        ("pairs", "All pairs", section("pairs", "All pairs", body, classes=classes)),
         cards,
     ]
 
 
-def _summary(findings: Findings, sketches: Sketches) -> str:
-    items = "".join(
-        f"{'<li>' if is_sure else _UNSURE_ITEM}<h3>{heading}</h3><p>{text}</p></li>".replace("<p></p>", "")
-        for is_sure, heading, text in statements.statements(findings)
+def _parties(findings: Findings) -> str:
+    """One line for each party, those that stand out first; and those that were left out."""
+    order = _order(findings)
+    lines = [_line(findings, row) for row in order]
+    left_out = [_left_out_line(findings, party) for party in findings.left_out]
+    is_long = len(lines) + len(left_out) > _MOST_LINES
+    first = [*lines[:_FIRST_LINES], *left_out[:_FIRST_LEFT_OUT]] if is_long else [*lines, *left_out]
+    rest = [*lines[_FIRST_LINES:], *left_out[_FIRST_LEFT_OUT:]] if is_long else []
+    more = (
+        f'<details><summary>{len(rest):,} more parties</summary><div class="scroll tall" tabindex="0" role="region" '
+        f'aria-label="More parties, a table that scrolls">{_table(findings, rest)}</div></details>'
+        if rest
+        else ""
     )
-    limits = "".join(f"<li>{text}</li>" for text in statements.limits(findings, sketches))
-    return section(
-        "summary",
-        "In short",
-        f'<ul class="findings">{items}</ul>',
-        f'<div class="limits"><h3>What is not claimed</h3><ul>{limits}</ul></div>',
+    unsure = statements.inconclusive(findings)
+    notes = [f"<p>{unsure}</p>"] if unsure else []
+    is_unexplained = any(
+        statements.reason(findings, row) == statements.NONE_FOUND for row in order
+    ) or statements.is_unexplained(findings)
+    if is_unexplained:
+        notes.append(
+            f'<p class="note">Where {statements.NONE_FOUND}: {UNEXPLAINED}, '
+            "<code>armslength explain … --items codes.txt</code>.</p>"
+        )
+    table = f'<div class="scroll">{_table(findings, first)}</div>'
+    return section("parties", "Party by party", table, more, *notes)
+
+
+def _order(findings: Findings) -> list[int]:
+    """The parties that stand out, then those that differ, are inconclusive, are alike; the farthest first."""
+    outliers = findings.outliers
+    if outliers is None:
+        return list(range(len(findings.labels)))
+    ranks = {word: rank for rank, word in enumerate((DIFFER, INCONCLUSIVE, SAME))}
+    return sorted(
+        outliers.ranking.tolist(),
+        key=lambda row: (not outliers.is_outlier[row], ranks[outliers.verdict[row]]),
     )
+
+
+def _table(findings: Findings, lines: list[str]) -> str:
+    """A table of parties."""
+    heads = ['<th scope="col">Party</th>']
+    heads += ['<th scope="col" class="numeric">People</th>'] if findings.people is not None else []
+    if findings.outliers is not None:
+        is_distance = findings.likeness is None
+        text = "Distance from the typical party" if is_distance else "Similarity to the typical party"
+        heads += ['<th scope="col">Verdict</th>', f'<th scope="col" colspan="2">{text}</th>']
+        heads += [] if is_distance else ['<th scope="col">What sets it apart</th>']
+    caption = '<caption class="unseen">Each party against the typical party</caption>'
+    kind = "data lines" if findings.outliers is not None else "data lines small"
+    return f'<table class="{kind}">{caption}<thead><tr>{"".join(heads)}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
+
+
+def _line(findings: Findings, row: int) -> str:
+    """The line of a party."""
+    outliers, people = findings.outliers, findings.people
+    clear = ' <span class="state clear">IN CLEAR</span>' if findings.in_clear[row] else ""
+    cells = [
+        f'<th scope="row"><button type="button" class="party" data-chooses="{row}">{name(findings.labels[row])}</button>{clear}</th>'
+    ]
+    if people is not None:
+        value, lower, _ = people[row]
+        cells.append(
+            f'<td class="numeric people">{value:,.0f} <span class="reach">± {value - lower:,.0f}</span></td>'
+        )
+    if outliers is not None:
+        verdict = outliers.verdict[row]
+        badges = f'<span class="state {verdict}">{statements.verdict_words(outliers, row)}</span>'
+        badges += ' <span class="state outlier">outlier</span>' if outliers.is_outlier[row] else ""
+        value, lower, upper = (outliers.distance if outliers.similarity is None else outliers.similarity)[row]
+        bar = interval_bar((value, lower, upper), _axis(outliers), is_sure=verdict != INCONCLUSIVE)
+        cells += [
+            f'<td class="verdicts">{badges}</td>',
+            f'<td class="bar-cell">{bar}</td><td class="interval">{outliers.number_words(row)}</td>',
+        ]
+        cells += [] if findings.likeness is None else [f'<td class="why">{_reason(findings, row)}</td>']
+    return f'<tr data-party="{row}">{"".join(cells)}</tr>'
+
+
+def _axis(outliers: Outliers) -> tuple[float, float]:
+    """The ends of the axis of what is typical."""
+    if outliers.similarity is not None:
+        return axis_of_similarities(outliers.similarity[:, 1])
+    return 0.0, float(outliers.distance[:, 0].max()) * 1.25 or 1.0
+
+
+def _left_out_line(findings: Findings, party: LeftOut) -> str:
+    """The line of a party that has too few people."""
+    value, _, upper = party.people
+    columns = 4 if findings.outliers is not None else 1
+    return (
+        f'<tr class="left-out"><th scope="row">{name(party.label)}</th><td class="numeric people">about {value:,.0f} '
+        f'<span class="reach">± {upper - value:,.0f}</span></td><td class="verdicts" colspan="{columns}">'
+        '<span class="state few">too few people</span> left out of everything below</td></tr>'
+    )
+
+
+def _reason(findings: Findings, row: int) -> str:
+    """What sets a party apart from the typical party, as a link that chooses the two below."""
+    text, reasons = statements.reason(findings, row), findings.reasons
+    if not text or not isinstance(reasons, Reasons) or not reasons.has_typical:
+        return text
+    return f'<a class="reasons" href="#differs" data-pair="{len(findings.labels)} {row}">{text}</a>'
+
+
+def _groups(findings: Findings) -> str:
+    """Which parties belong together."""
+    heading, groups = "Which parties belong together", findings.groups
+    if not groups:
+        text = f"No two parties were found to differ, at {percent(findings.level)} for all pairs together. So all are one group."
+        return section("groups", heading, f"<p>{text}</p>")
+    together = [rows for rows in groups if len(rows) > 1]
+    alone = [row for rows in groups if len(rows) == 1 for row in rows]
+    items = [
+        _group(findings, _LETTERS[number], rows, statements.apart(findings, rows))
+        for number, rows in enumerate(together[:_MOST_GROUPS])
+    ]
+    if len(together) > _MOST_GROUPS:
+        alone_text = f"and {plural(len(together) - _MOST_GROUPS, 'more group')}"
+        items.append(f'<li><span class="letter"></span><span>{alone_text}</span></li>')
+    if alone:
+        items.append(_group(findings, "–", alone, statements.apart(findings, alone, are_alone=True)))
+    if not together:
+        return section("groups", heading, "<p>There are no groups: all parties differ from each other.</p>")
+    lead = f"In a group no two parties differ, at {percent(findings.level)} for all pairs together; parties of two groups can be alike."
+    return section("groups", heading, f"<p>{lead}</p>", f'<ul class="groups">{"".join(items)}</ul>')
+
+
+def _group(findings: Findings, letter: str, rows: list[int], words: str) -> str:
+    names = some_names([findings.labels[row] for row in rows], _MOST_MEMBERS)
+    note = f'<span class="reasons">{words}</span>' if words else ""
+    return f'<li><span class="letter">{letter}</span><span>{names}{note}</span></li>'
 
 
 def _heat(findings: Findings) -> str:
     low, high = findings.color_range
-    style = findings.style
+    beyond = float(findings.farness[findings.pairs].max()) > high
+    if findings.likeness is None:
+        near = f"near: {findings.style.text(low)}"
+        far = f"far: {findings.style.text(high)}{' or more' if beyond else ''}"
+    else:
+        near, far = f"similarity {1 - low:.2f}", f"{1 - high:.2f}{' or less' if beyond else ''}"
     stops = "".join(f'<stop offset="{12.5 * step}%" class="ramp-{step}"/>' for step in range(9))
-    beyond = " or more" if float(findings.distance.max()) > high else ""
-    colors = (
-        '<svg class="scale" aria-hidden="true"><defs><linearGradient id="colors">'
-        f'{stops}</linearGradient></defs><rect width="100%" height="14" fill="url(#colors)"/></svg>'
-        f'<p class="scale-ends"><span>near: {style.text(low)}</span><span>far: {style.text(high)}{beyond}</span></p>'
-        if findings.resolved.any()
-        else '<p class="note">No pair is resolved, so there is no distance to color.</p>'
-    )
     still = still_heat(findings)
-    can_choose = isinstance(findings.reasons, Reasons) and findings.reasons.sides is not None
+    can_choose = isinstance(findings.reasons, Reasons) and findings.reasons.can_choose
     fields = {
         "prints": " prints-still" if still else "",
         "still": still or _NO_HEAT,
         "hint": f"{_HEAT_HINT}{_CLICK_HINT if can_choose else ''}",
-        "colors": colors,
+        "stops": stops,
+        "near": near,
+        "far": far,
         "hatching": HATCHING.replace("hatching", "hatched"),
     }
     return section("heat", "Every pair at a glance", fill(asset("heat.html"), fields))
@@ -88,27 +242,19 @@ def _map(findings: Findings) -> str:
     plane, drawing, heading = findings.plane, map_svg(findings), "The parties as a map"
     if plane is None or not drawing:
         return section("map", heading, "<p>There is no map: the noise is larger than all distances.</p>")
-    negative = f" Negative eigenvalues, which true distances do not have, add up to {percent(plane.against)} of the others and are left out."
+    negative = f" Negative eigenvalues, which true distances do not have, add up to {share_text(plane.against)} of the others and are left out."
     overlapping = "Names that would overlap appear under the pointer."
     many = "With so many parties, names appear under the pointer, and names and ellipses for the highlighted party."
     fields = {
         "drawing": drawing,
         "axes": "The plane shows" if plane.axes == 2 else "There is only one axis. It shows",
-        "share": percent(plane.share),
+        "share": share_text(plane.share),
         "negative": negative if plane.against > 0 else "",
-        "level": level_text(findings.level),
-        "totals": " The released totals are taken as exact." if findings.by == "shape" else "",
+        "level": percent(findings.level),
+        "totals": " The numbers of people are taken as exact." if findings.about != COUNTS else "",
         "names": many if len(findings.labels) > MOST_LABELS_ON_MAP else overlapping,
     }
     return section("map", heading, fill(asset("map.html"), fields))
-
-
-def _groups(findings: Findings) -> str:
-    tree = findings.clusters
-    if tree is None:
-        return ""
-    fields = {"level": level_text(findings.level), "tree": tree_svg(findings)}
-    return section("groups", "Who belongs together", fill(asset("groups.html"), fields))
 
 
 def _differs(findings: Findings) -> str:
@@ -117,15 +263,19 @@ def _differs(findings: Findings) -> str:
     if not isinstance(reasons, Reasons):
         text = f"These rows cannot say what sets parties apart: {escaped(reasons)}."
         return section("differs", heading, f"<p>{_NO_MARGINS if reasons == NO_MARGINS else text}</p>")
-    limit = _limit_note(findings, reasons) + _left_out_note(findings, reasons)
-    if reasons.sides is None:
+    limit = _limit_note(findings, reasons) + _without_note(findings, reasons)
+    if not reasons.can_choose:
         too_many = "There are too many item groups to choose two sides here: <code>armslength explain</code> compares any two."
         return section("differs", heading, f"<p>{too_many}</p>", limit)
+    options = "".join(
+        f'<option value="{row}">{escaped(label)}</option>' for row, label in enumerate(findings.labels)
+    )
+    typical = f'<option value="{len(findings.labels)}">the typical party</option>'
     fields = {
-        "first": _choices(findings, reasons, is_first=True),
-        "second": _choices(findings, reasons, is_first=False),
+        "first": f"{typical if reasons.has_typical else ''}{options}",
+        "second": options,
         "limit": limit,
-        "level": level_text(findings.level),
+        "level": percent(findings.level),
         "note": _differs_note(findings, reasons),
     }
     return section("differs", heading, fill(asset("differs.html"), fields))
@@ -143,7 +293,7 @@ def _limit_note(findings: Findings, reasons: Reasons) -> str:
     )
 
 
-def _left_out_note(findings: Findings, reasons: Reasons) -> str:
+def _without_note(findings: Findings, reasons: Reasons) -> str:
     """Which parties have no part in the reasons."""
     labels = [label for row, label in enumerate(findings.labels) if row not in reasons.known]
     if not labels:
@@ -152,95 +302,19 @@ def _left_out_note(findings: Findings, reasons: Reasons) -> str:
     return f'<p class="note">Without {names}: released with other item groups, or without any.</p>'
 
 
-def _choices(findings: Findings, reasons: Reasons, *, is_first: bool) -> str:
-    """Groups and parties as options of a list; the first has the typical party, too."""
-    groups = "".join(
-        f'<option value="{findings.side_number(rows)}">Group {"ABCDEFGH"[number]}: {escaped(findings.labels[rows[0]])} '
-        f"and {len(rows) - 1} more</option>"
-        for number, rows in enumerate(reasons.groups)
-    )
-    if not reasons.groups or (len(reasons.groups) == 1 and (is_first or not reasons.has_typical)):
-        groups = ""
-    else:
-        groups = f'<optgroup label="Groups">{groups}</optgroup>'
-    typical = f'<option value="{findings.typical_number}">The typical party</option>'
-    first = typical if is_first and reasons.has_typical else ""
-    return f'{first}{groups}<optgroup label="Parties">{_party_options(findings)}</optgroup>'
-
-
-def _party_options(findings: Findings) -> str:
-    return "".join(
-        f'<option value="{row}">{escaped(label)}</option>' for row, label in enumerate(findings.labels)
-    )
-
-
 def _differs_note(findings: Findings, reasons: Reasons) -> str:
-    chance = "beyond chance, " if reasons.beyond_chance else "about the people counted, "
-    family = (
-        f"for all item groups of all {reasons.choices:,} choices of this page together, so wider than those of one pair alone"
-        if reasons.choices > 1
-        else "for all item groups together"
-        if findings.simultaneous
-        else "for all item groups of one pair together; of many pairs that you look at, some miss"
-    )
-    groups = (
-        " Groups were found in the same releases; here they are taken as given, and as if nobody were in two parties."
-        if len(reasons.groups) > 1
+    """For what the intervals hold together."""
+    family = "for all item groups together"
+    if reasons.choices > 1:
+        family = f"for all item groups of all {reasons.choices:,} pairs together, so wider than those of one pair alone"
+    elif len(findings.labels) > 2:
+        family = "for all item groups of one pair together; of many pairs that you look at, some miss"
+    typical = (
+        f"; against the typical party, of all {len(findings.labels):,} parties together"
+        if reasons.has_typical
         else ""
     )
-    if reasons.has_typical:
-        groups = f" The typical party is the average of all others, none weighing more than the median party.{groups}"
     return (
-        f"Points: how many more or fewer of every 100 people have an item of the group. Intervals hold at {level_text(findings.level)}, "
-        f"{chance}{family}. Dashed: no difference found, which does not mean that there is none.{groups}"
-    )
-
-
-def _one(findings: Findings) -> str:
-    fields = {"choices": _party_options(findings), "level": level_text(findings.level)}
-    return section("one", "One party and the others", fill(asset("one.html"), fields))
-
-
-def _nearest(findings: Findings) -> str:
-    count = len(findings.labels)
-    fields = {
-        "sure": f"{int((findings.candidates == 1).sum()):,}",
-        "count": f"{count:,}",
-        "level": level_text(findings.level),
-        "rows": "".join(_nearest_row(findings, party) for party in range(count)),
-    }
-    first = f'<p class="only-print note">The first {_MOST_PRINTED} parties; the file has all of them.</p>'
-    on_paper = first if count > _MOST_PRINTED else ""
-    return section("nearest", "Each party’s nearest", fill(asset("nearest.html"), fields), on_paper)
-
-
-def _pairs(findings: Findings) -> str:
-    """All pairs; the script adds the rows, nearest first, page by page."""
-    body = fill(asset("pairs.html"), {"level": level_text(findings.level)})
-    classes = "long" if len(findings.pairs[0]) > _MOST_PRINTED else ""
-    return section("pairs", "All pairs", body, classes=classes)
-
-
-def _nearest_row(findings: Findings, party: int) -> str:
-    """A row of the table; the script adds the bar."""
-    other, candidates = int(findings.nearest[party]), int(findings.candidates[party])
-    is_resolved, is_alike = findings.resolved[party, other], findings.is_alike[party, other]
-    state = "told apart" if is_resolved else "alike" if is_alike else "not resolved"
-    count = "all others" if candidates == len(findings.labels) - 1 else plural(candidates - 1, "other")
-    verdict = "yes" if candidates == 1 else f"{count} could be"
-    clear = ' <span class="state clear">IN CLEAR</span>' if findings.in_clear[party] else ""
-    style = findings.style
-    return (
-        f'<tr data-party="{party}" data-other="{other}" data-candidates="{candidates}">'
-        f'<th scope="row">{_party(findings, party)}{clear}</th><td class="name">{_party(findings, other)}</td>'
-        f'<td><span class="state {"sure" if is_resolved or is_alike else "unsure"}">{state}</span></td>'
-        f'<td><span class="state {"sure" if candidates == 1 else "unsure"}">{verdict}</span></td>'
-        f'<td class="bar-cell"></td><td class="numeric">{style.text(findings.distance[party, other])}</td>'
-        f'<td class="interval">{style.interval(findings.lower[party, other], findings.upper[party, other])}</td></tr>'
-    )
-
-
-def _party(findings: Findings, party: int) -> str:
-    return (
-        f'<button type="button" class="party" data-chooses="{party}">{name(findings.labels[party])}</button>'
+        f"Points: how many more or fewer of every 100 people have an item of the group. Intervals hold at {percent(findings.level)}, "
+        f"{family}{typical}. Dashed: inconclusive, a difference may be there or not."
     )

@@ -1,121 +1,243 @@
-"""The findings in words: what the distances show, how sure it is, and what is not claimed. All texts are escaped markup."""
+"""The findings in words: what stands out, how sure it is, and what is not claimed. All texts are escaped markup."""
 
 import math
-from typing import NamedTuple
 
+from armslength.answers.explain import UNEXPLAINED, Explanation
 from armslength.answers.outliers import Outliers
+from armslength.answers.pairs import DIFFER, INCONCLUSIVE, QUESTION_TEXTS, SAME
 from armslength.errors import plural
-from armslength.estimates.shapes import ALIKE
-from armslength.reporting.findings import (
-    MOST_GROUPS,
-    MOST_OUTLIERS,
-    MOST_PAIRS_LISTED,
-    TYPICAL,
-    Findings,
-    Reasons,
-    Rows,
-)
-from armslength.reporting.markup import escaped, level_text, name, percent, some_names
-from armslength.results import similarity_text
+from armslength.estimates.questions import COUNTS, PEOPLE, POPULATIONS
+from armslength.reporting.findings import Findings, Reasons
+from armslength.reporting.markup import escaped, name, some_names
+from armslength.results import percent
 from armslength.sketches.misfits import listed
 from armslength.sketches.sketches import Sketches
 
-_SIZES = (
-    "<strong>Size counts.</strong> A large party is far from a small one, even if both have the same mix: "
-    "distances are between totals as they were released."
-)
-_COUNTS = (
-    "<strong>It is about the people counted.</strong> Every party was divided by its released total, so only the mix counts. "
-    "Two samples of one population differ by chance; that difference is real here, and may be shown."
-)
-_POPULATIONS = (
-    "<strong>It is about populations, and assumes samples.</strong> As if each party’s people were an independent random sample of "
-    "people like them. Families, clinics and repeat visitors make chance larger than that. Nothing is said about the people counted."
-)
-_MOST_MEMBERS, _MOST_LEFT_OUT = 12, 5
-_MEASURED_PAIRS = (
-    276  # up to so many pairs, docs/estimates.md has measured over how many items a difference must spread
-)
+NONE_FOUND = "no item group was found to differ"
+_ABOUT = {
+    POPULATIONS: (
+        "<strong>It is about populations, and assumes samples</strong>: as if each party’s people were an independent random sample of "
+        "people like them. Families, clinics and repeat visits make chance larger than that. Nothing is said about the people counted."
+    ),
+    PEOPLE: (
+        "<strong>It is about the people counted.</strong> Two samples of one population differ by chance; here that is a real difference."
+    ),
+    COUNTS: (
+        "<strong>Size counts.</strong> The distance is between totals as they were released: a large party is far from a small one, even "
+        "if both have the same profile."
+    ),
+}
+_FOUND = ("more", "fewer", NONE_FOUND)  # how reasons begin, where they are not refusals
+_REFUSED = "too few people to say"  # the beginning of a refusal
+_MOST_NAMES = 3
+# Up to so many pairs, docs/estimates.md has measured over how many items a difference must spread.
+_MEASURED_PAIRS = 276
 
 
-class Statement(NamedTuple):
-    """A finding in words, and whether the intervals leave no doubt about it."""
-
-    is_sure: bool
-    heading: str
-    text: str
-
-
-def lead(findings: Findings) -> str:
-    """The first sentences of the page."""
-    count = len(findings.labels)
+def finding(findings: Findings) -> str:
+    """The main finding in one sentence."""
+    labels, count = findings.labels, len(findings.labels)
     if count == 1:
-        return (
-            f"These sketches hold one party, {name(findings.labels[0])}: there is nothing to compare it with. "
-            "Add another party’s sketches to get distances."
+        return f"There is one party, {name(labels[0])}, and nothing to compare it with."
+    if count == 2:
+        return _of_two(findings)
+    rows = findings.outlier_rows or _unlike(findings)
+    return _of_some(findings, rows) if rows else _of_pairs(findings)
+
+
+def _unlike(findings: Findings) -> list[int]:
+    """The parties that differ from the typical party, if they are a minority."""
+    outliers = findings.outliers
+    if outliers is None:
+        return []
+    rows = [row for row in outliers.ranking.tolist() if outliers.verdict[row] == DIFFER]
+    return rows if 2 * len(rows) < len(findings.labels) else []
+
+
+def _of_pairs(findings: Findings) -> str:
+    """What is said of three or more parties of which none stands out."""
+    count, total = len(findings.labels), len(findings.pairs[0])
+    differ, alike = findings.count(DIFFER), findings.count(SAME)
+    if alike == total:
+        return f"All {count:,} parties are alike."
+    if not differ:
+        some = f"{alike:,} of {total:,} pairs are alike" if alike else "none were found to be alike"
+        return f"No two of the {count:,} parties were found to differ; {some}."
+    if differ == total:
+        return f"All {count:,} parties differ from each other{_farthest(findings)}."
+    alone = "" if findings.outliers is None else "No party stands out, but "
+    return f"{alone}{differ:,} of {total:,} pairs differ{_farthest(findings)}."
+
+
+def _farthest(findings: Findings) -> str:
+    """The pair that is surely farthest apart."""
+    if findings.farthest_pair is None:
+        return ""
+    i, j = findings.farthest_pair
+    names = f"{name(findings.labels[i])} and {name(findings.labels[j])}"
+    return f"; most different are {names} ({findings.number_words(i, j)})"
+
+
+def _of_two(findings: Findings) -> str:
+    """What is said of two parties."""
+    first, second = map(name, findings.labels)
+    number, verdict = findings.number_words(0, 1), str(findings.verdict[0, 1])
+    if verdict == INCONCLUSIVE:
+        return f"Whether {first} and {second} differ is inconclusive: {number}."
+    if verdict == SAME:
+        detail = ", not identical" if findings.lower[0, 1] > 0 else ""
+        return f"{first} and {second} are alike: {number}{detail}."
+    answer = findings.reasons.pair if isinstance(findings.reasons, Reasons) else None
+    reasons = ""
+    if isinstance(answer, str):
+        reasons = f"; item groups are {escaped(answer.split(';')[0].replace(_REFUSED, INCONCLUSIVE))}"
+    elif answer is not None:
+        found = escaped(", ".join(answer.reasons()))
+        reasons = f"; {second} has {found}" if found else f"; {NONE_FOUND}"
+    return f"{first} and {second} differ: {number}{reasons}."
+
+
+def _of_some(findings: Findings, rows: list[int]) -> str:
+    """Who stands out, or else differs from the typical party, in what, and what was found among the others."""
+    labels, number = findings.labels, ""
+    others = [row for row in range(len(labels)) if row not in rows]
+    text, is_one = some_names([labels[row] for row in rows], _MOST_NAMES), len(rows) == 1
+    if is_one and findings.outliers is not None:
+        number = findings.outliers.number_words(rows[0])
+    if rows == findings.outlier_rows:
+        text += (
+            f" {'stands' if is_one else 'stand'} out from the other {plural(len(others), 'party', 'parties')}"
         )
-    source = (
-        "Estimated from sketches, not all of them private."
-        if any(findings.in_clear)
-        else "Estimated from differentially private sketches alone."
+        kind = "distance from" if findings.likeness is None else "similarity to"
+        number = f"{kind} the typical party {number}"
+    else:
+        text += f" {'differs' if is_one else 'differ'} from the typical party"
+        number = f"{'distance' if findings.likeness is None else 'similarity'} {number}"
+    if is_one:
+        words = reason(findings, rows[0])
+        text += f": {number}{f'; {words}' if words.startswith(_FOUND) else ''}"
+    elif len(rows) < _MOST_NAMES:
+        reasons = [(name(labels[row]), reason(findings, row)) for row in rows]
+        whose = [f"{label}, {words}" for label, words in reasons if words.startswith(_FOUND)]
+        text += f": {'; '.join(whose)}" if whose else ""
+    also = [row for row in _unlike(findings) if row not in rows]
+    if 0 < len(also) <= _MOST_NAMES:
+        verb = "differs" if len(also) == 1 else "differ"
+        text += (
+            f"; {some_names([labels[row] for row in also], _MOST_NAMES)} {verb} from the typical party, too"
+        )
+    differ = findings.is_verdict(DIFFER)
+    if len(others) > 1 and not any(differ[i, j] for i in others for j in others if i != j):
+        return f"{text}; no two of the others were found to differ."
+    return f"{text}; {findings.count(DIFFER):,} of {len(findings.pairs[0]):,} pairs differ."
+
+
+def reason(findings: Findings, row: int) -> str:
+    """What sets a party apart from the typical party, in short; empty where it is not asked."""
+    words = findings.outliers.reasons[row] if findings.outliers else ""
+    if UNEXPLAINED in words:
+        return NONE_FOUND
+    if words.startswith(_REFUSED):  # the line says which party it is
+        words = words.replace(_REFUSED, INCONCLUSIVE).split(" between ")[0]
+    return escaped(words)
+
+
+def verdict_words(outliers: Outliers, row: int) -> str:
+    """The verdict on a party and the typical party."""
+    verdict = outliers.verdict[row]
+    detail = ", not identical" if verdict == SAME and outliers.distance[row, 1] > 0 else ""
+    return f"{'differs' if verdict == DIFFER else verdict}{detail}"
+
+
+def is_unexplained(findings: Findings) -> bool:
+    """Whether there are two parties that differ, and in no item group."""
+    answer = findings.reasons.pair if isinstance(findings.reasons, Reasons) else None
+    return isinstance(answer, Explanation) and not answer.found and str(findings.verdict[0, 1]) == DIFFER
+
+
+def asked(findings: Findings) -> str:
+    """The question, and what the level is for."""
+    total = len(findings.pairs[0])
+    scope = "each pair by itself" if findings.each else f"all {total:,} pairs together"
+    return f"{QUESTION_TEXTS[findings.about]} {percent(findings.level)} confidence{f', {scope}' if total > 1 else ''}."
+
+
+def inconclusive(findings: Findings) -> str:
+    """How many pairs are inconclusive, who is in all of them, and what would settle them; empty if there are none."""
+    count = findings.count(INCONCLUSIVE)
+    if not count or len(findings.labels) == 2:
+        return _remedy(findings).strip() if count else ""
+    one = findings.in_all_inconclusive
+    common = f"; all of them with {name(findings.labels[one])}" if one is not None else ""
+    of = f"{plural(count, 'pair is', 'pairs are')}"
+    return f"{of} inconclusive{common}.{_remedy(findings)}"
+
+
+def _remedy(findings: Findings) -> str:
+    """Why pairs are inconclusive, and what would settle most of them."""
+    remedy = findings.remedy
+    if remedy is None:
+        return ""
+    cause = "chance, as the samples are small" if remedy.noise_share < 0.5 else "the privacy noise"
+    offers = [
+        f"{remedy.epsilon:g} times the ε" if remedy.epsilon else "",
+        f"{remedy.people:g} times the people" if remedy.people else "",
+    ]
+    would = " or ".join(filter(None, offers))
+    if not would:
+        return f" Most of that is {cause}. They may be alike: neither ten times the ε nor ten times the people would settle most of them."
+    return (
+        f" Most of that is {cause}. About {would} would settle most of them, if they differ as they seem to."
     )
-    question = {
-        ("size", False): f"How far apart are {count:,} populations, size and mix together?",
-        ("shape", False): f"How far apart are the mixes of the people counted by {count:,} parties?",
-        ("shape", True): f"Do the populations of {count:,} parties differ in their mix, beyond chance?",
-    }[findings.by, findings.beyond_chance]
-    left_out = ""
-    if findings.left_out:
-        names = some_names(findings.left_out, _MOST_LEFT_OUT)
-        left_out = f" Left out, because they have too few people to say anything: {names}."
-    return f"<strong>{question} {_verdict(findings)}</strong> {source}{left_out}"
 
 
-def _verdict(findings: Findings) -> str:
-    """How many pairs differ, are alike, or are open, in one or two sentences."""
-    resolved, total = findings.resolved_pairs, len(findings.pairs[0])
-    if total == 1:
-        if resolved:
-            return "The two differ."
-        return "The two are alike." if findings.is_alike[0, 1] else "That cannot be said."
-    if resolved == total:
-        return f"All {total:,} pairs differ."
-    alike = int((findings.is_alike & ~findings.resolved)[findings.pairs].sum())
-    parts = [
-        f"{resolved:,} of {total:,} pairs differ"
-        if resolved
-        else f"None of the {total:,} pairs is told apart"
-    ]
-    parts += [f"{alike:,} {'is' if alike == 1 else 'are'} alike (at least {ALIKE:g})"] if alike else []
-    left = total - resolved - alike
-    parts += [f"{left:,} {'is' if left == 1 else 'are'} too uncertain to say"] if left else []
-    return f"{'; '.join(parts)}."
+def apart(findings: Findings, rows: list[int], *, are_alone: bool = False) -> str:
+    """How the parties of a group, or those in no group, stand to the others, and what a group's parties have in common."""
+    tree, reasons = findings.clusters, findings.reasons
+    words = []
+    if tree is not None and tree.differ.any() and tree.is_apart(rows):
+        if not are_alone:
+            words.append("each differs from every party outside")
+        elif tree.are_apart(rows):
+            words.append(
+                "each differs from every other party" if len(rows) > 1 else "differs from every other party"
+            )
+    shared = reasons.shared(rows) if isinstance(reasons, Reasons) and not are_alone else []
+    words += [f"each has {escaped(', '.join(shared))} than the typical party"] if shared else []
+    return "; ".join(words)
 
 
-def statements(findings: Findings) -> list[Statement]:
-    """All findings, for two or more parties."""
-    if len(findings.labels) == 2:
-        text = f"{_pair(findings, 0, 1)}.{_reasons(findings, (0,), (1,))}"
-        distance = Statement(bool(findings.resolved[0, 1]), "The two parties", text)
-        return [distance, _resolution(findings)]
-    return [
-        _groups(findings),
-        _extremes(findings, closest=False),
-        *_outliers(findings),
-        _extremes(findings, closest=True),
-        _resolution(findings),
-    ]
-
-
-def limits(findings: Findings, sketches: Sketches) -> list[str]:
-    """What the page does not claim."""
-    width = sketches.transform.sketch_dim
-    items = math.ceil((8 if findings.simultaneous else 4) * math.sqrt(width))
-    many_pairs = findings.simultaneous and len(findings.pairs[0]) > _MEASURED_PAIRS
-    claims = [
-        "<strong>Not resolved is not the same as alike.</strong> Such a pair may be equal or not.",
-        _SIZES if findings.by == "size" else _POPULATIONS if findings.beyond_chance else _COUNTS,
-        "<strong>Nothing about a single person</strong>, and no cause: nothing here says why two populations differ.",
+def claims(findings: Findings, sketches: Sketches) -> list[str]:
+    """How to read the page, and what it does not claim."""
+    width, level = sketches.transform.sketch_dim, percent(findings.level)
+    items = math.ceil((4 if findings.each else 8) * math.sqrt(width))
+    many_pairs = not findings.each and len(findings.pairs[0]) > _MEASURED_PAIRS
+    limit = findings.alike
+    alike = "is not asked for without a limit"
+    if limit is not None:
+        alike = f"the whole interval of the {'distance is at most' if findings.likeness is None else 'similarity is at least'} {limit:g}"
+    texts = [
+        (
+            f"<strong>Every pair has one verdict.</strong> <em>Differ</em>: a difference was found. <em>Alike</em>: {alike}, even where they are "
+            "not identical. <em>Inconclusive</em>: neither was found. That is not the same as alike."
+        ),
+        _ABOUT[findings.about],
+        "<strong>Similarity</strong> is 1 for the same profile and 0 for profiles without a common item. A profile says how people are spread "
+        "over items, whatever the size. Numbers of people have noise: ± holds for each at 95 %."
+        if findings.likeness is not None
+        else "",
+        f"<strong>The typical party</strong> is the average of all others, none weighing more than the median party. A party <em>stands out</em> "
+        f"(an outlier) if it is found to be more than {findings.outliers.factor:g} times as far from it as is usual."
+        if findings.outliers is not None
+        else "",
+        f"<strong>{level} is for all of a kind together</strong>: all verdicts of pairs; all that is said of parties and the typical party; all "
+        "item groups of parties against the typical party; all item groups of pairs."
+        if not findings.each and len(findings.labels) > 2
+        else f"<strong>Each pair has its own level.</strong> About {100 * (1 - findings.level):.3g} in 100 miss. What is said of the typical "
+        "party and of groups holds for all together."
+        if findings.each
+        else "",
+        "<strong>Nothing about a single person</strong>, and no cause: nothing here says why two parties differ.",
         (
             f"<strong>Intervals are for differences spread over many items</strong>: about {items:,} or more of similar size "
             f"for sketches of {width:,} numbers{', and more for so many pairs' if many_pairs else ''}. They include the noise "
@@ -124,156 +246,7 @@ def limits(findings: Findings, sketches: Sketches) -> list[str]:
     ]
     different = listed(sketches.misfits)
     if different:
-        claims.append(
+        texts.append(
             f"<strong>Not all were released with the same settings</strong>: {escaped('; '.join(different))}."
         )
-    if not findings.simultaneous:
-        misses = f"{100 * (1 - findings.level):.3g}"
-        claims.append(f"<strong>Each interval holds by itself.</strong> About {misses} in 100 miss.")
-    return claims
-
-
-def joint_text(findings: Findings) -> str:
-    """Whether the level is for all intervals or for each."""
-    return "all intervals together" if findings.simultaneous else "each interval by itself"
-
-
-def _resolution(findings: Findings) -> Statement:
-    resolved, total = findings.resolved_pairs, len(findings.pairs[0])
-    text = (
-        f"{plural(resolved, 'pair')} of {total:,} ({percent(resolved / total)}) surely "
-        f"{'differs' if resolved == 1 else 'differ'}{' beyond chance' if findings.beyond_chance else ''}, "
-        f"at {level_text(findings.level)}, {joint_text(findings)}."
-    )
-    is_open = ~(findings.resolved | findings.is_alike)
-    count = int(is_open[findings.pairs].sum())
-    if count:
-        text += f" {plural(count, 'pair is', 'pairs are')} <em>too uncertain to say</em>. {_remedy(findings)}"
-    return Statement(count == 0, "What could not be decided" if count else "How many differ", text)
-
-
-def _remedy(findings: Findings) -> str:
-    """Why pairs are open, and what would settle most of them."""
-    remedy = findings.remedy
-    if remedy is None:
-        return "That is a sign of noise, not of being alike."
-    cause = "chance: the samples are small" if remedy.noise_share < 0.5 else "the privacy noise"
-    offers = [
-        f"{remedy.epsilon:g} times the ε" if remedy.epsilon else "",
-        f"{remedy.people:g} times the people" if remedy.people else "",
-    ]
-    would = " or ".join(filter(None, offers))
-    if not would:
-        return f"Most of the uncertainty is {cause}. They may truly be alike: neither ten times the ε nor ten times the people would tell most of them apart."
-    return f"Most of the uncertainty is {cause}. About {would} would settle most of them, if they differ as they seem to."
-
-
-def _extremes(findings: Findings, *, closest: bool) -> Statement:
-    """The pairs whose intervals end closest to 0, or farthest from it."""
-    pairs = findings.surest_pairs(MOST_PAIRS_LISTED, is_closest=closest)
-    heading = "Most alike" if closest else "Clearest differences"
-    if not pairs:
-        reason = "No two parties are surely alike." if closest else "Not known: no pair is told apart."
-        return Statement(False, heading, reason)
-    lines = ""
-    for i, j in pairs:
-        state = ", surely alike" if findings.is_alike[i, j] else ", not told apart"
-        lines += f"<li>{_pair(findings, i, j)}{state if closest else _reasons(findings, (i,), (j,))}</li>"
-    return Statement(True, heading, f'</p><ol class="pairs">{lines}</ol><p>')
-
-
-def _pair(findings: Findings, i: int, j: int) -> str:
-    names = f"{name(findings.labels[i])} and {name(findings.labels[j])}"
-    style = findings.style
-    if findings.likeness is None:
-        ends = style.interval(findings.lower[i, j], findings.upper[i, j])
-        return f"{names}: distance {style.text(findings.distance[i, j])} ({ends})"
-    value, lower, upper = (max(0.0, float(cosines[i, j])) for cosines in findings.likeness)
-    return f"{names}: similarity {similarity_text(value, lower, upper)}"
-
-
-def _groups(findings: Findings) -> Statement:
-    """The groups in which no two parties are found to differ."""
-    tree, groups, count = findings.clusters, findings.groups, len(findings.labels)
-    if tree is None or not tree.differ.any():
-        return Statement(
-            False, "Groups", "No two parties are found to differ. That does not show that they are alike."
-        )
-    if not groups:
-        return Statement(True, "Groups", "There are none: all parties differ from each other.")
-    is_mirrored = len(groups) == 2 and sum(map(len, groups)) == count  # each is all others of the other
-    lines = []
-    for group in groups[:MOST_GROUPS]:
-        names = some_names([findings.labels[row] for row in group], _MOST_MEMBERS)
-        apart = "; each differs from every party outside" if tree.is_apart(group) else ""
-        reasons = "" if is_mirrored and group == groups[0] else _reasons(findings, TYPICAL, group)
-        lines.append(f"<li>{names}{apart}{reasons}</li>")
-    more = f"<p>and {len(groups) - MOST_GROUPS} more.</p>" if len(groups) > MOST_GROUPS else ""
-    single = count - sum(map(len, groups))
-    alone = f" {plural(single, 'party is', 'parties are')} in no group." if single else ""
-    against = (
-        f" Below {'the second' if is_mirrored else 'each'}: what sets it apart from the typical party outside it."
-        if any('class="reasons"' in line for line in lines)
-        else ""
-    )
-    text = (
-        f"{plural(len(groups), 'group')} in which no two parties are found to differ, at {level_text(findings.level)}, all pairs together. "
-        f"Parties of two groups can be alike, too, unless it says that they differ.{alone}{against}</p>"
-        f'<ol class="pairs" type="A">{"".join(lines)}</ol>{more}<p>'
-    )
-    return Statement(True, "Groups", text)
-
-
-def _outliers(findings: Findings) -> list[Statement]:
-    """The parties that are unlike the typical party, and what sets them apart."""
-    outliers = findings.outliers
-    if outliers is None:
-        return []
-    heading, rows = "Unlike the others", findings.outlier_rows
-    if not rows:
-        usual = (
-            f"{outliers.factor:g} times as far from the typical party, the average of the others, as is usual"
-        )
-        return [Statement(False, heading, f"No party is surely more than {usual}.")]
-    lines = "".join(
-        f"<li>{name(findings.labels[row])}: {escaped(_how_far(outliers, row))}{_reasons(findings, TYPICAL, (row,))}</li>"
-        for row in rows[:MOST_OUTLIERS]
-    )
-    more = f"<p>and {len(rows) - MOST_OUTLIERS} more.</p>" if len(rows) > MOST_OUTLIERS else ""
-    text = (
-        "Each party is compared with the typical party, the average of the others, in which none weighs more than the median party."
-        f'</p><ul class="pairs">{lines}</ul>{more}<p>'
-    )
-    return [Statement(True, heading, text)]
-
-
-def _how_far(outliers: Outliers, row: int) -> str:
-    """How far an outlier is from the typical party."""
-    similar = outliers.similarity_words(row)
-    return f"at least {outliers.times_usual(row):.2g} times as far from it as is usual{f'; similarity {similar}' if similar else ''}"
-
-
-def _reasons(findings: Findings, first: Rows, second: Rows) -> str:
-    """What sets the second side apart from the first, or from the typical party, as a line that chooses the two below.
-
-    Empty where no two sides have margins in common.
-    """
-    reasons = findings.reasons
-    if not isinstance(reasons, Reasons) or (first, second) not in reasons.explanations:
-        return ""
-    answer = reasons.explanations[first, second]
-    if isinstance(answer, str):
-        why = answer.split(":")[0]
-        text = escaped(f"{why[0].upper()}{why[1:]}.")
-    elif answer.found:
-        text = escaped(", ".join(answer.reasons()))
-        text = f"{name(findings.labels[second[0]])} has {text}" if first else text
-    else:
-        among = f", among all {reasons.choices:,} choices of this page" if reasons.choices > 1 else ""
-        text = f"No item group surely differs{among}."
-    if isinstance(answer, str) or reasons.sides is None or not (first or reasons.has_typical):
-        return f'<span class="reasons">{text}</span>'
-    number = findings.side_number(first) if first else findings.typical_number
-    return (
-        f'<a class="reasons" href="#differs" data-pair="{number} {findings.side_number(second)}">{text}</a>'
-    )
+    return list(filter(None, texts))

@@ -51,7 +51,7 @@ TEXT = [
     ("unsure", "unsure-soft"),
     ("sure", "sure-soft"),
     ("on-danger", "danger"),
-    ("paper", "ink"),
+    ("paper", "ink"),  # outliers, too
 ]
 
 
@@ -73,11 +73,11 @@ def test_hatching_is_seen_on_its_ground(theme):
     assert contrast(THEMES[theme]["hatch"], THEMES[theme]["hatch-ground"]) >= 2.5
 
 
-@pytest.mark.parametrize(("theme", "sign"), [("light", 1), ("dark", -1)])
-def test_distance_is_lightness_so_that_no_hue_is_needed(theme, sign):
+@pytest.mark.parametrize("theme", THEMES)
+def test_what_is_far_is_dark_so_that_no_hue_is_needed(theme):
     # CIE L*: even steps of lightness look alike to every kind of color vision.
     ramp = [THEMES[theme][f"ramp-{step}"] for step in range(9)]
     lightness = [116 * luminance(color) ** (1 / 3) - 16 for color in ramp]
-    steps = [sign * (after - before) for before, after in pairwise(lightness)]
+    steps = [before - after for before, after in pairwise(lightness)]
     assert min(steps) > 4
     assert sum(steps) > 65

@@ -1,19 +1,19 @@
 """What is drawn: labels that do not cover each other, merges that are marked, cells that are hatched."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from armslength.plots import text_width
-from armslength.reporting.drawings import map_svg, still_heat, tree_svg
+from armslength.reporting.drawings import interval_bar, map_svg, still_heat
 from armslength.reporting.findings import findings_of
-from armslength.reporting.page import page_of
 from report_parties import hospitals
 
 
 def found(sketches, **options):
-    return findings_of(sketches, **{"level": 0.95, "simultaneous": True, "by": "size", **options})
+    return findings_of(sketches, **{"level": 0.95, "about": "counts", **options})
 
 
 NOISY = found(hospitals(12, epsilon=0.2))
@@ -73,27 +73,9 @@ def test_wide_letters_count_twice():
     assert text_width("東京") == text_width("abcd")
 
 
-def test_every_merge_is_drawn_and_those_of_parties_that_differ_are_dashed():
-    for findings in (NOISY, found(hospitals(12))):
-        svg = tree_svg(findings)
-        inside = findings.clusters.within_group
-        assert (
-            svg.count('<g class="branch"') == inside.sum() == svg.count("no two are found to differ</title>")
-        )
-        assert svg.count('<g class="branch unsure"') == (~inside).sum() == svg.count("some differ</title>")
-    leaves = re.findall(r'<li data-party="(\d+)">', svg)
-    assert tuple(map(int, leaves)) == findings.clusters.order
-
-
-def test_a_large_tree_has_no_labels():
-    svg = tree_svg(found(hospitals(90)))
-    assert "<li " not in svg
-    assert 'class="tree bare"' in svg
-
-
-def test_the_still_heat_map_hatches_what_is_not_resolved():
+def test_the_still_heat_map_hatches_what_is_inconclusive():
     svg = still_heat(NOISY)
-    open_pairs = int((~NOISY.resolved[NOISY.pairs]).sum())
+    open_pairs = NOISY.count("inconclusive")
     assert 0 < open_pairs < 66
     cells = {
         kind: path.count("M") for kind, path in re.findall(r'<path ((?:class|fill)="[^"]*") d="([^"]*)"', svg)
@@ -109,10 +91,14 @@ def test_a_large_heat_map_is_left_to_the_script():
     assert still_heat(found(hospitals(50))) == ""
 
 
-def test_the_nearest_table_says_what_is_open():
-    page = page_of(NOISY, hospitals(12, epsilon=0.2), None)
-    table = page.split('id="nearest-table"')[1].split("</table>")[0]
-    assert table.count("<tr data-party=") == 12
-    expected = sum(not NOISY.resolved[party, other] for party, other in enumerate(NOISY.nearest))
-    assert table.count(">not resolved<") == expected > 0
-    assert table.count(">yes<") == (NOISY.candidates == 1).sum()
+def test_alike_pairs_are_not_hatched():
+    findings = replace(NOISY, alike=1e9)
+    assert findings.count("alike") == 66
+    assert "fill" not in re.sub("<defs>.*</defs>", "", still_heat(findings))
+
+
+def test_a_bar_shows_its_interval_within_the_axis():
+    bar = interval_bar((0.5, 0.25, 2.0), (0.0, 1.0), is_sure=True)
+    assert 'x1="26.00%" x2="98.00%"' in bar
+    assert 'cx="50.00%"' in bar
+    assert "circle" not in interval_bar((float("nan"), 0.0, 1.0), (0.0, 1.0), is_sure=False)

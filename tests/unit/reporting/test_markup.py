@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import armslength as al
 from armslength.errors import plural
-from armslength.reporting.drawings import round_step, ticks
+from armslength.reporting.drawings import round_step
 from armslength.reporting.findings import findings_of
-from armslength.reporting.markup import NumberStyle, level_text, percent
+from armslength.reporting.markup import NumberStyle, share_text
 from armslength.reporting.page import safe_json, script_numbers
-from report_parties import hospitals
+from report_parties import hospital_counts, hospitals, protocol_of
 
 
 @pytest.mark.parametrize(
@@ -34,19 +35,12 @@ def test_one_style_for_all_numbers(typical, value, text):
 
 
 def test_without_any_distance_there_is_a_style_too():
-    assert NumberStyle.of(np.zeros(3)).interval(0.0, math.inf) == "0.00 to ∞"
+    assert NumberStyle.of(np.zeros(3)).text(0.0) == "0.00"
 
 
 def test_shares_are_all_or_nothing_only_if_they_are():
-    assert [percent(share) for share in (0.0, 0.001, 0.5, 0.999, 1.0)] == [
-        "0%",
-        "under 1%",
-        "50%",
-        "over 99%",
-        "100%",
-    ]
-    assert level_text(0.95) == "95%"
-    assert level_text(0.999) == "99.9%"
+    shares = (0.0, 0.001, 0.5, 0.999, 1.0)
+    assert [share_text(share) for share in shares] == ["0 %", "under 1 %", "50 %", "over 99 %", "100 %"]
     assert plural(1, "pair") == "1 pair"
     assert plural(2000, "party", "parties") == "2,000 parties"
 
@@ -56,11 +50,6 @@ def test_shares_are_all_or_nothing_only_if_they_are():
 )
 def test_steps_are_round(most, step):
     assert round_step(most) == pytest.approx(step)
-
-
-def test_ticks_begin_at_zero_and_end_at_the_top():
-    assert ticks(100.0) == [0, 20, 40, 60, 80, 100]
-    assert ticks(0.0) == [0.0]
 
 
 def test_json_cannot_end_its_element():
@@ -75,30 +64,35 @@ def unpacked(text):
     return np.frombuffer(base64.b64decode(text), dtype="<f4")
 
 
-def test_the_script_gets_the_estimates():
-    findings = findings_of(hospitals(5), level=0.9, simultaneous=True, about="counts")
+@pytest.mark.parametrize("about", ["counts", "people"])
+def test_the_script_gets_the_estimates(about):
+    protocol = protocol_of(10, total_share="0.2")
+    sketches = al.release(protocol, hospital_counts(5, 2), labels=list("abcde"), ledger=al.NO_LEDGER)
+    findings = findings_of(sketches, level=0.9, about=about)
     document = json.loads(script_numbers(findings))
-    rows, columns = np.triu_indices(5, 1)
-    np.testing.assert_allclose(unpacked(document["value"]), findings.distance[rows, columns], rtol=1e-6)
-    np.testing.assert_allclose(unpacked(document["lower"]), findings.lower[rows, columns], rtol=1e-6)
-    np.testing.assert_allclose(unpacked(document["upper"]), findings.upper[rows, columns], rtol=1e-6)
+    pairs = np.triu_indices(5, 1)
+    for name, number in zip(("value", "lower", "upper"), findings.numbers, strict=True):
+        np.testing.assert_allclose(unpacked(document[name]), number[pairs], rtol=1e-6)
+    if about == "people":
+        np.testing.assert_allclose(unpacked(document["distance"]), findings.distance[pairs], rtol=1e-6)
+    assert document["similar"] == (about == "people")
     assert sorted(document["order"]) == [0, 1, 2, 3, 4]
     assert document["clear"] == []
 
 
 def test_negative_squares_infinite_ends_and_tiny_lower_ends_survive():
-    findings = findings_of(hospitals(2), level=0.9, simultaneous=True, about="counts")
+    findings = findings_of(hospitals(2), level=0.9, about="counts")
     one = np.array([[0.0, 1.0], [1.0, 0.0]])
     findings = replace(findings, squared=-9 * one, lower=1e-60 * one, upper=np.where(one > 0, np.inf, 0.0))
     document = json.loads(script_numbers(findings))
     assert unpacked(document["value"]) == [-3]
     assert unpacked(document["lower"]) > 0
     assert unpacked(document["upper"]) == [np.inf]
-    assert findings.axis_end == 1.0
+    assert findings.axis == (0.0, 1.0)
 
 
-def test_colors_run_over_resolved_pairs_and_stop_before_a_far_one():
-    findings = findings_of(hospitals(6), level=0.9, simultaneous=True, about="counts")
+def test_colors_run_over_pairs_with_a_verdict_and_stop_before_a_far_one():
+    findings = findings_of(hospitals(6), level=0.9, about="counts")
     distance = np.full((6, 6), 10.0)
     lower = np.full((6, 6), 5.0)
     distance[0, 1], lower[0, 1] = 2.0, 0.0
@@ -107,3 +101,11 @@ def test_colors_run_over_resolved_pairs_and_stop_before_a_far_one():
     low, high = replace(findings, squared=distance**2, lower=lower).color_range
     assert low == 10.0
     assert high < 1000
+
+
+def test_a_small_difference_of_similarities_is_not_dark():
+    findings = findings_of(hospitals(6), level=0.9, about="counts")
+    near = np.full((6, 6), 0.99)
+    findings = replace(findings, likeness=(near, near - 0.001, near + 0.001), alike=0.95)
+    assert findings.color_range == (0.0, 0.1)
+    assert replace(findings, likeness=(near / 2, near / 2, near / 2)).color_range[1] > 0.5

@@ -10,12 +10,13 @@ import pyarrow as pa
 import pytest
 
 import armslength as al
+from armslength.answers.pairs import QUESTION_TEXTS
 from armslength.reporting.findings import findings_of
 from armslength.reporting.page import report
 from armslength.sketches.noises import Noises
 from armslength.sketches.sketches import Sketches
-from flat_protocol import flat_protocol
 from report_parties import CODES, hospital_counts, hospitals, protocol_of, sketches_of
+from flat_protocol import flat_protocol
 
 ODD = [
     "<script>alert(1)</script>",
@@ -114,12 +115,12 @@ def test_nothing_leads_outside(tmp_path):
 
 def test_one_party_has_one_clear_line(tmp_path):
     page = written(hospitals(1), tmp_path)
-    assert "there is nothing to compare it with" in page
+    assert "nothing to compare it with" in page
     assert 'id="heat"' not in page
     assert 'id="cards"' in page
 
 
-def test_rows_of_the_same_name_are_told_apart(tmp_path):
+def test_rows_of_the_same_name_are_numbered(tmp_path):
     first, second = hospitals(2, labels=["a", "b"]), hospitals(2, labels=["a", "c"])
     page = written(al.concat([first, second]), tmp_path)
     assert "<bdi>a (row 1)</bdi>" in page
@@ -140,7 +141,7 @@ def test_equal_and_negative_estimates_have_a_page(tmp_path):
     page = written(
         Sketches(values, list("abcd"), Noises.fresh(bytes(range(64)), protocol, "rows"), [protocol]), tmp_path
     )
-    assert "None of the 6 pairs" in page
+    assert "6 inconclusive" in page
     assert "There is no map" in page
 
 
@@ -149,8 +150,9 @@ def test_equal_and_negative_estimates_have_a_page(tmp_path):
     [
         ({"level": float("nan")}, "level must"),
         ({"title": "two\nlines"}, "title must be one printable line"),
-        ({"simultaneous": "yes"}, "simultaneous must be True or False"),
-        ({"by": "shape"}, "total"),
+        ({"about": "people"}, "number of people"),
+        ({"about": "shape"}, "about must"),
+        ({"about": "counts", "alike": float("nan")}, "alike must"),
     ],
 )
 def test_bad_arguments_write_nothing(options, message, tmp_path):
@@ -169,40 +171,48 @@ def test_too_many_rows_and_none_are_refused(tmp_path):
         report(1, tmp_path / "report.html")
 
 
-def test_shapes_where_totals_were_paid_for(tmp_path):
-    protocol = protocol_of(10, total_share="0.2")
-    counts = hospital_counts(3, 2)
-    page = written(
-        al.release(protocol, counts, labels=list("abc"), ledger=al.NO_LEDGER), tmp_path, by="shape"
-    )
-    assert "mixes of the people counted by 3 parties" in page
-    assert "It is about the people counted" in page
-
-
-def test_the_best_question_is_the_default(tmp_path):
+def test_the_strongest_question_is_the_default(tmp_path):
     events = pa.table({"who": [str(person) for person in range(900)], "what": ["x", "y", "z"] * 300})
     settings = {"epsilon": 5, "unit": "one person", "total_share": "0.2"}
-    for contribution, words in (("vote", "beyond chance"), (1, "people counted")):
+    for contribution, about in (("vote", "populations"), (1, "people")):
         protocol = flat_protocol(al.SparseJL(sketch_dim=64, seed="q"), contribution=contribution, **settings)
         rows = [
             al.release(protocol, events, person="who", item="what", label=label, ledger=al.NO_LEDGER)
             for label in "abc"
         ]
-        page = written(al.concat(rows), tmp_path)
-        assert words in page
+        assert QUESTION_TEXTS[about] in written(al.concat(rows), tmp_path)
+        assert QUESTION_TEXTS["counts"] in written(al.concat(rows), tmp_path, about="counts")
     sums = al.concat([*rows, rows[0] + rows[1]])  # chance is not independent there
-    assert "people counted" in written(sums, tmp_path)
+    assert QUESTION_TEXTS["people"] in written(sums, tmp_path)
 
 
-def test_a_party_without_a_mix_is_named_and_leaves_the_others_alone(tmp_path):
+def test_a_party_without_a_profile_is_named_once_and_leaves_the_others_alone(tmp_path):
     protocol = protocol_of(10, total_share="0.2")
     counts = hospital_counts(4, 2)
     counts[3] = 0
-    page = written(
-        al.release(protocol, counts, labels=["a", "b", "c", "empty"], ledger=al.NO_LEDGER), tmp_path
+    page = written(al.release(protocol, counts, labels=["a", "b", "c", "empty"], ledger=al.NO_LEDGER), tmp_path)
+    assert page.count("<bdi>empty</bdi>") == 1
+    assert '"labels":["a","b","c"]' in page
+
+
+def test_the_protocol_and_its_promise_are_on_the_first_screen(tmp_path):
+    sketches = hospitals(3)
+    top = written(sketches, tmp_path).split("<main")[0]
+    assert sketches.protocol.fingerprint[:4] in top
+    assert "ε = 1" in top
+    both = al.concat([hospitals(2, labels=["a", "b"]), hospitals(2, epsilon=3, labels=["c", "d"])])
+    assert "ε = 1 to 3" in written(both, tmp_path).split("<main")[0]
+
+
+@pytest.mark.parametrize("about", ["counts", "people"])
+def test_retired_words_are_gone(about, tmp_path):
+    counts = hospital_counts(12, 3)
+    sketches = al.release(protocol_of(2, total_share="0.2"), counts, labels=list("abcdefghijkl"), ledger=al.NO_LEDGER)
+    page = written(sketches, tmp_path, about=about)
+    text = re.sub(r'"(value|lower|upper|distance)":"[^"]*"|<style>.*?</style>', "", page, flags=re.DOTALL)
+    assert not re.findall(
+        r"\b(?:un)?resolved|told apart|too uncertain|\bmix(?:es)?\b|\bshapes?\b|\bsurely\b", text
     )
-    assert "Left out, because they have too few people to say anything: <bdi>empty</bdi>." in page
-    assert "3 pairs" in page
 
 
 def test_a_banner_is_on_top_of_the_page(tmp_path):
@@ -214,20 +224,14 @@ def test_what_keeps_pairs_open_is_noise_or_chance():
     """400 people over 50 items: with a small ε noise hides the rest, with a large one chance; of the counts, only noise."""
     people, items = [str(person) for person in range(400)], np.random.default_rng(3)
     shares = {}
-    for epsilon, beyond_chance in (("0.5", True), ("1000", True), ("0.5", False)):
-        protocol = al.Protocol(
-            al.SparseJL(sketch_dim=256, seed="q"),
-            al.Votes(total_share="0.2"),
-            epsilon=epsilon,
-            unit="one person",
-        )
+    for epsilon, about in (("0.5", "populations"), ("1000", "populations"), ("0.5", "people")):
+        protocol = al.Protocol(al.SparseJL(sketch_dim=256, seed="q"), al.Votes(total_share="0.2"), epsilon=epsilon, unit="one person")
         tables = [pa.table({"who": people, "what": items.integers(0, 50, 400).astype(str)}) for _ in "abc"]
         rows = [
             al.release(protocol, table, person="who", item="what", label=label, ledger=al.NO_LEDGER)
             for table, label in zip(tables, "abc", strict=True)
         ]
-        known = {"level": 0.95, "simultaneous": True, "by": "shape", "beyond_chance": beyond_chance}
-        shares[epsilon, beyond_chance] = findings_of(al.concat(rows), **known).remedy.noise_share
-    assert shares["0.5", True] > 0.5
-    assert shares["1000", True] < 0.5
-    assert shares["0.5", False] > 0.95
+        shares[epsilon, about] = findings_of(al.concat(rows), level=0.95, about=about).remedy.noise_share
+    assert shares["0.5", "populations"] > 0.5
+    assert shares["1000", "populations"] < 0.5
+    assert shares["0.5", "people"] > 0.95

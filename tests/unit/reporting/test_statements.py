@@ -1,7 +1,8 @@
-"""What the page says in words, for findings that are made up and for real ones."""
+"""What the page says in words, for findings that are made up and for real ones: each claim is true of the numbers."""
 
 import re
 from dataclasses import replace
+from html import unescape
 
 import numpy as np
 import pytest
@@ -9,7 +10,11 @@ import pytest
 import armslength as al
 from armslength.reporting import promise, statements
 from armslength.reporting.findings import Findings, Remedy, findings_of
-from report_parties import CODES, hospital_counts, hospitals, protocol_of, sketches_of
+from armslength.reporting.page import page_of
+from report_parties import CODES, hospital_counts, hospitals, protocol_of, sketches_of, with_margins
+
+LOW, HIGH = [0.1, 0.1, 0.3], [0.1, 0.5, 0.3]  # Infections, Injuries, (other)
+MIXED = [LOW] * 5 + [[0.1, 0.25, 0.3], HIGH]
 
 
 def made_up(distance, half_width, labels=None):
@@ -20,12 +25,12 @@ def made_up(distance, half_width, labels=None):
     return Findings(
         labels=names,
         level=0.95,
-        simultaneous=True,
-        by="size",
+        each=False,
+        about="counts",
+        alike=None,
         squared=distance**2,
         lower=lower,
         upper=upper,
-        joint_interval=(lower, upper),
         clusters=None,
         plane=None,
         outliers=None,
@@ -36,138 +41,188 @@ def made_up(distance, half_width, labels=None):
 APART = [[0, 10, 50], [10, 0, 90], [50, 90, 0]]
 
 
-def test_extremes_are_those_that_are_supported():
-    _, farthest, closest, resolution = statements.statements(made_up(APART, 5))
-    assert not closest.is_sure
-    assert "<bdi>" not in closest.text  # all pairs are told apart
-    assert farthest.text.index("<bdi>b</bdi> and <bdi>c</bdi>: distance 90.0") < farthest.text.index("50.0")
-    assert resolution.is_sure
-    assert "3 pairs of 3 (100%)" in resolution.text
-    assert "95%" in resolution.text
+def words(markup):
+    """The text of markup."""
+    return unescape(re.sub(r"<[^>]*>", " ", markup))
 
 
-def test_pairs_that_are_not_told_apart_are_not_among_the_farthest():
-    _, farthest, closest, resolution = statements.statements(made_up(APART, 21))
-    assert farthest.text.count("<li>") == 2
-    assert "<bdi>a</bdi> and <bdi>b</bdi>: distance 10.0 (0.0 to 31.0), not told apart" in closest.text
-    assert closest.text.count("<li>") == 1
-    assert "1 pair is" in resolution.text
-    _, farthest, *_ = statements.statements(made_up(APART, 500))
-    assert not farthest.is_sure
-    assert "<bdi>" not in farthest.text
+def lines_of(page):
+    """The cells of each party's line, as text, by label."""
+    rows = re.findall(r"<tr data-party=.*?</tr>|<tr class=.left-out.*?</tr>", page, re.DOTALL)
+    cells = [
+        [" ".join(words(cell).split()) for cell in re.findall(r"<t[hd].*?</t[hd]>", row)] for row in rows
+    ]
+    return {row[0].removesuffix(" IN CLEAR"): [cell for cell in row[1:] if cell] for row in cells}
 
 
-def test_the_farthest_pairs_come_in_the_order_of_the_numbers_shown():
-    noisy = made_up(
-        APART, [[0, 1, 1], [1, 0, 60], [1, 60, 0]]
-    )  # b and c are the farthest, but a and c surely are
-    _, farthest, *_ = statements.statements(noisy)
-    assert noisy.surest_pairs(1, is_closest=False) == [(0, 2)]
-    assert farthest.text.index("90.0") < farthest.text.index("50.0") < farthest.text.index("10.0")
+ASKED = [
+    pytest.param(lambda: with_margins(MIXED, epsilon=8), {}, id="populations"),
+    pytest.param(lambda: with_margins(MIXED, epsilon=8), {"about": "people", "level": 0.9}, id="people"),
+    pytest.param(lambda: with_margins(MIXED), {"about": "populations", "each": True}, id="each"),
+    pytest.param(lambda: with_margins(MIXED), {"about": "populations", "alike": 0.8}, id="alike"),
+    pytest.param(lambda: hospitals(7, epsilon=0.2), {"about": "counts"}, id="counts"),
+    pytest.param(lambda: hospitals(7, epsilon=0.2), {"about": "counts", "alike": 60.0}, id="counts alike"),
+]
+
+
+@pytest.mark.parametrize(("make", "asked"), ASKED)
+def test_the_verdicts_are_those_of_compare(make, asked):
+    sketches = make()
+    findings = findings_of(sketches, **{"about": None, "level": 0.95, **asked})
+    counts = al.compare(sketches, **asked).counts()
+    assert {word: findings.count(word) for word in counts} == counts
+    page = page_of(findings, sketches, None)
+    letters = re.search(r'"verdicts":"(\w+)"', page)[1].lower()
+    assert {word: letters.count(word[0]) for word in counts} == counts
+    facts = words(page.split('class="figures"')[1].split("</dl>")[0])
+    for word, count in counts.items():
+        assert (f"{count} {word}" in facts) == (count > 0)
+
+
+@pytest.mark.parametrize(("make", "asked"), ASKED)
+def test_the_line_of_each_party_is_that_of_outliers(make, asked):
+    sketches = make()
+    findings = findings_of(sketches, **{"about": None, "level": 0.95, **asked})
+    lines = lines_of(page_of(findings, sketches, None))
+    expected = al.outliers(sketches, **{name: asked[name] for name in asked if name != "each"})
+    assert list(lines)[: expected.is_outlier.sum()] == [
+        expected.labels[row] for row in expected.ranking if expected.is_outlier[row]
+    ]
+    for row, label in enumerate(expected.labels):
+        cells = lines[label]
+        if expected.people is not None:
+            assert cells.pop(0).startswith(f"{max(expected.people[row], 0):,.0f} ")
+        badge, number, *reasons = cells
+        assert badge.startswith(expected.verdict[row])
+        is_same = expected.verdict[row] == "alike" and expected.distance[row, 1] <= 0
+        assert ("not identical" in badge) == (expected.verdict[row] == "alike" and not is_same)
+        assert ("outlier" in badge) == expected.is_outlier[row]
+        assert number == expected.number_words(row)
+        if reasons:
+            assert expected.reasons[row].startswith(reasons[0])
+
+
+@pytest.mark.parametrize(("make", "asked"), ASKED)
+def test_the_main_finding_names_who_stands_out_or_the_farthest(make, asked):
+    sketches = make()
+    findings = findings_of(sketches, **{"about": None, "level": 0.95, **asked})
+    text = words(statements.finding(findings))
+    outliers = al.outliers(sketches, **{name: asked[name] for name in asked if name != "each"})
+    if outliers.is_outlier.any():
+        named = {label for label in sketches.labels if label in text}
+        assert named <= {outliers.labels[row] for row in np.flatnonzero(outliers.is_outlier)}
+        assert named
+    numbers = re.search(r"([\d,]+) of ([\d,]+) pairs differ", text)
+    if numbers:
+        assert int(numbers[1]) == al.compare(sketches, **asked).counts()["differ"]
+        assert int(numbers[2]) == len(findings.pairs[0])
+
+
+@pytest.mark.parametrize(("make", "asked"), ASKED)
+def test_groups_and_order_are_those_of_cluster(make, asked):
+    sketches = make()
+    findings = findings_of(sketches, **{"about": None, "level": 0.95, **asked})
+    tree = al.cluster(sketches, **{name: asked[name] for name in asked if name != "each"})
+    np.testing.assert_array_equal(findings.clusters.differ, tree.differ)
+    np.testing.assert_array_equal(findings.clusters.linkage, tree.linkage)
+    text = page_of(findings, sketches, None).split('id="groups"')[1].split("</section>")[0]
+    listed = [words(item).split() for item in re.findall("<li>.*?</li>", text)]
+    for rows, item in zip([group for group in tree.group_rows() if len(group) > 1], listed, strict=False):
+        assert all(sketches.labels[row] in " ".join(item) for row in rows)
+
+
+def test_a_pair_that_is_alike_and_not_identical_is_alike():
+    """One with a difference beyond chance that is surely small."""
+    sketches = with_margins([LOW, LOW, [0.1, 0.13, 0.3]], people=40_000, epsilon=50)
+    findings = findings_of(sketches, about=None, level=0.95)
+    both = findings.is_verdict("alike") & (findings.lower > 0)
+    assert both[findings.pairs].any()
+    letters = re.search(r'"verdicts":"(\w+)"', page_of(findings, sketches, None))[1]
+    assert letters.count("A") == both[findings.pairs].sum()
+    assert letters.count("d") == al.compare(sketches).counts()["differ"]
+
+
+def test_parties_with_too_few_people_stand_at_the_end_of_the_table():
+    sketches = with_margins([LOW] * 4 + [HIGH, LOW], [2000] * 3 + [3] + [2000] * 2)
+    findings = findings_of(sketches, about=None, level=0.95)
+    page = page_of(findings, sketches, None)
+    lines = lines_of(page)
+    assert list(lines)[-1] == "ward 4"
+    people = al.totals(sketches)
+    assert lines["ward 4"][0].startswith(f"about {max(people.value[3], 0):,.0f} ± ")
+    assert page.count("ward 4") == 1
+    assert "ward 4" not in findings.labels
+
+
+def test_long_tables_fold_all_but_the_first():
+    sketches = hospitals(40)
+    page = page_of(findings_of(sketches, about=None, level=0.95), sketches, None)
+    first, rest = page.split("<details>")[0], page.split("<details>")[1].split("</details>")[0]
+    assert first.count("<tr data-party=") + rest.count("<tr data-party=") == 40
+    assert rest.count("<tr data-party=") == 20
+
+
+@pytest.mark.parametrize(("width", "verdict"), [(1, "differ"), (10, "inconclusive")])
+def test_two_parties_have_one_verdict(width, verdict):
+    findings = made_up([[0, 9], [9, 0]], width)
+    assert findings.count(verdict) == 1
+    text = statements.finding(findings)
+    assert verdict in text
+    assert findings.number_words(0, 1) in text
+
+
+def test_no_pair_is_named_as_different_that_is_not():
+    assert made_up(APART, 500).farthest_pair is None
+    assert "<bdi>" not in statements.finding(made_up(APART, 500))
+    # b and c are the farthest, but a and c surely are
+    noisy = made_up(APART, [[0, 1, 1], [1, 0, 60], [1, 60, 0]])
+    assert noisy.farthest_pair == (0, 2)
     apart = np.array(APART) / 100
-    alike = replace(made_up(APART, 5), likeness=(1 - apart, 0.98 - apart, 1 - apart))
-    assert alike.surest_pairs(3, is_closest=False) == [(1, 2), (0, 2), (0, 1)]
-    assert alike.surest_pairs(3, is_closest=True) == []
+    alike = replace(
+        made_up(APART, 5), likeness=(1 - apart, 0.98 - apart, 1 - apart), about="people", alike=0.95
+    )
+    assert alike.farthest_pair == (1, 2)
     nearly = replace(alike, likeness=(1 - apart / 10, 0.99 - apart / 10, 1 - apart / 10))
-    assert nearly.surest_pairs(3, is_closest=True) == [(0, 1)]
+    assert nearly.verdict[0, 1] == "alike"
 
 
-def test_open_pairs_come_with_a_reason_and_a_remedy():
-    for remedy, words in (
+def test_inconclusive_pairs_come_with_a_reason_and_a_remedy():
+    for remedy, expected in (
         (Remedy(0.9, 2.0, 3.0), ("noise", "2 times the ε", "3 times the people")),
         (Remedy(0.1, None, 5.0), ("chance", "5 times the people")),
-        (Remedy(0.1, None, None), ("may truly be alike",)),
+        (Remedy(0.1, None, None), ("may be alike",)),
     ):
-        *_, resolution = statements.statements(replace(made_up(APART, 500), remedy=remedy))
-        assert all(word in resolution.text for word in words)
+        text = statements.inconclusive(replace(made_up(APART, 500), remedy=remedy))
+        assert all(word in text for word in expected)
+    assert statements.inconclusive(made_up(APART, 1)) == ""
 
 
-def test_likeness_is_shown_and_counts_as_an_answer():
-    cosines = np.array([[1, 0.99, 0.2], [0.99, 1, 0.3], [0.2, 0.3, 1]])
-    findings = replace(
-        made_up(APART, 21), by="shape", beyond_chance=True, likeness=(cosines, cosines - 0.02, cosines + 0.01)
-    )
-    *_, closest, resolution = statements.statements(findings)
-    assert resolution.is_sure
-    assert "similarity 0.99 (0.97 to 1.00), surely alike" in closest.text
-    assert "1 is alike" in statements.lead(findings)
-
-
-def test_candidates_for_the_nearest():
-    np.testing.assert_array_equal(made_up(APART, 5).candidates, [1, 1, 1])
-    np.testing.assert_array_equal(made_up(APART, 20).candidates, [2, 1, 2])
-    np.testing.assert_array_equal(made_up(APART, 20).nearest, [1, 0, 0])
-
-
-def test_the_first_sentence_counts_the_pairs_that_are_told_apart():
-    assert "All 3 pairs" in statements.lead(made_up(APART, 5))
-    assert "2 of 3 pairs" in statements.lead(made_up(APART, 21))
-    assert "None of the 3 pairs" in statements.lead(made_up(APART, 500))
-    resolved, hidden = (statements.lead(made_up([[0, 9], [9, 0]], width)) for width in (1, 10))
-    assert "cannot be said" in hidden
-    assert "cannot be said" not in resolved
+def test_a_party_in_all_inconclusive_pairs_is_named():
+    findings = made_up(APART, [[0, 60, 60], [60, 0, 1], [60, 1, 0]])
+    assert findings.in_all_inconclusive == 0
+    assert "<bdi>a</bdi>" in statements.inconclusive(findings)
+    assert made_up(APART, 500).in_all_inconclusive is None
 
 
 def test_labels_are_escaped():
     findings = made_up(APART, 5, labels=["<b>", "x & y", '"c"'])
-    text = " ".join(text for _, _, text in statements.statements(findings))
-    assert "<bdi>&lt;b&gt;</bdi>" in text
-    assert "<bdi>x &amp; y</bdi>" in text
+    assert "<bdi>x &amp; y</bdi>" in statements.finding(findings)
+    one = made_up(APART, [[0, 60, 60], [60, 0, 1], [60, 1, 0]], labels=["<b>", "x & y", '"c"'])
+    assert "<bdi>&lt;b&gt;</bdi>" in statements.inconclusive(one)
 
 
-def test_two_parties_have_one_distance():
-    distance, _ = statements.statements(made_up([[0, 9], [9, 0]], 1))
-    assert distance.is_sure
-    assert "<bdi>a</bdi> and <bdi>b</bdi>: distance 9.00 (8.00 to 10.00)" in distance.text
-
-
-def test_groups_and_outliers_of_real_sketches():
-    counts = hospital_counts(9, 2)
-    counts[4:8] = counts[:4]
-    counts[8, 1000:] += 200  # unlike all others
-    sketches = sketches_of(counts, list("abcdefghi"), protocol_of(10))
-    findings = findings_of(sketches, level=0.9, simultaneous=True, about="counts")
-    groups, _, outliers, *_ = statements.statements(findings)
-    assert outliers.is_sure
-    assert "<li><bdi>i</bdi>: at least " in outliers.text
-    assert findings.groups
-    for group in findings.groups:
-        assert "".join(f"<bdi>{sketches.labels[row]}</bdi>" for row in group) in re.sub(
-            ", | and ", "", groups.text
-        )
-    noisy = findings_of(hospitals(6, epsilon=0.05), level=0.95, simultaneous=True, about="counts")
-    groups, _, outliers, *_ = statements.statements(noisy)
-    assert not groups.is_sure
-    assert "<bdi>" not in groups.text
-    assert not outliers.is_sure
-    assert "<bdi>" not in outliers.text
-
-
-@pytest.mark.parametrize("epsilon", [0.2, 10])
-def test_one_estimate_gives_the_answers_of_cluster_and_outliers(epsilon):
-    sketches = hospitals(9, epsilon=epsilon)
-    findings = findings_of(sketches, level=0.9, simultaneous=False, about="counts")
-    tree, outliers = al.cluster(sketches, level=0.9), al.outliers(sketches, 0.9)
-    np.testing.assert_array_equal(findings.clusters.linkage, tree.linkage)
-    np.testing.assert_array_equal(findings.clusters.differ, tree.differ)
-    assert (findings.clusters.order, findings.clusters.note) == (tree.order, tree.note)
-    for name in ("distance", "lower", "upper", "usual", "is_outlier"):
-        np.testing.assert_allclose(getattr(findings.outliers, name), getattr(outliers, name), rtol=1e-12)
-
-
-def test_limits_follow_what_was_computed():
+def test_the_reading_follows_what_was_computed():
     sketches = hospitals(3)
-    findings = findings_of(sketches, level=0.9, simultaneous=False, about="counts")
-    text = " ".join(statements.limits(findings, sketches))
+    findings = findings_of(sketches, level=0.9, each=True, about="counts")
+    text = " ".join(statements.claims(findings, sketches))
     assert "Size counts" in text
     assert "64" in text  # 4√256
     assert "10 in 100" in text
-    together = " ".join(statements.limits(replace(findings, simultaneous=True, by="shape"), sketches))
+    together = " ".join(statements.claims(replace(findings, each=False, about="people"), sketches))
     assert "128" in together
     assert "people counted" in together
-    sampled = replace(findings, by="shape", beyond_chance=True)
-    assert "random sample" in " ".join(statements.limits(sampled, sketches))
     assert "in 100" not in together
+    assert "random sample" in " ".join(statements.claims(replace(findings, about="populations"), sketches))
 
 
 def test_the_privacy_statement():

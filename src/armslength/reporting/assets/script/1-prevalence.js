@@ -1,17 +1,16 @@
-// How many of every 100 people have an item of each item group: parties, then groups, and the difference of two .
+// How many of every 100 people have an item of each item group, and the difference of two parties.
 const margins = given.margins;
 const prevalences = margins ? floats(margins.sides) : null, missing = margins ? floats(margins.missing) : null;
-const typical = margins ? count + margins.groups : -1; // as the first of two sides
-const isGroup = (side) => side >= count && side !== typical;
-const sideName = (side) => (side < count ? named(side) : side === typical ? "the typical party" : `group ${String.fromCharCode(65 + side - count)}`);
+const typical = count; // as the first of two sides
+const sideName = (side) => (side === typical ? "the typical party" : named(side));
 
 // Those that differ first, the clearest first; then the others, the largest difference first. Null where people are too few to say.
 function differences(first, second) {
   const size = margins.names.length;
-  // A side among its own kind; the same side, and its typical party, where these two are compared.
+  // A party among all pairs; or a party, and what is typical for it.
   const [from, to] = first === typical ? [2, 1] : [0, 0];
   // The value, the ends, and how much may be missing in the value.
-  const of = (block, side, group) => [...[0, 1, 2].map((kind) => prevalences[(3 * (block * typical + side) + kind) * size + group]), missing[block * typical + side]];
+  const of = (block, side, group) => [...[0, 1, 2].map((kind) => prevalences[(3 * (block * count + side) + kind) * size + group]), missing[block * count + side]];
   const sideA = (group) => of(from, first === typical ? second : first, group), sideB = (group) => of(to, second, group);
   const clip = (value, low) => Math.min(1, Math.max(low, value));
   if (Number.isNaN(sideA(0)[0]) || Number.isNaN(sideB(0)[0])) return null;

@@ -7,6 +7,8 @@ function choose(party, { quietly = false } = {}) {
   chosen = party;
   for (const element of document.querySelectorAll(".is-chosen")) element.classList.remove("is-chosen");
   if (party >= 0) for (const element of document.querySelectorAll(`[data-party="${party}"]`)) element.classList.add("is-chosen");
+  const folded = document.querySelector("details .is-chosen");
+  if (folded) folded.closest("details").open = true;
   for (const listener of whenChosen) listener(party);
   if (!quietly) say(party < 0 ? "No party is highlighted." : `${labels[party]} is highlighted in all views.`);
 }

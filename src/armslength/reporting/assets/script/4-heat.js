@@ -1,4 +1,4 @@
-// The heat map: a canvas of all pairs. Pairs that are not resolved are hatched.
+// The heat map: a canvas of all pairs. Inconclusive pairs are hatched.
 function heatMap() {
   const canvas = byId("heat-canvas");
   const reading = byId("heat-reading");
@@ -23,7 +23,7 @@ function heatMap() {
       return stops[first].map((part, channel) => part + (at - first) * (stops[first + 1][channel] - part));
     });
   }
-  // One pixel for each pair; unresolved pairs are left out, so that the hatching below shows.
+  // One pixel for each pair; inconclusive pairs are left out, so that the hatching below shows.
   function cells() {
     const image = new ImageData(count, count);
     const colors = ramp(), itself = channels(token("paper"));
@@ -31,8 +31,8 @@ function heatMap() {
     for (let row = 0; row < count; row++) {
       for (let column = 0; column < count; column++) {
         const pair = row === column ? -1 : pairOf(order[row], order[column]);
-        if (pair >= 0 && !isResolved(pair)) continue;
-        const shade = Math.min(255, Math.max(0, Math.round((distanceOf(pair) - given.low) * scale)));
+        if (pair >= 0 && !isKnown(pair)) continue;
+        const shade = Math.min(255, Math.max(0, Math.round((pair < 0 ? 0 : farnessOf(pair) - given.low) * scale)));
         const [red, green, blue] = pair < 0 ? itself : colors[shade];
         image.data.set([red, green, blue, 255], 4 * (row * count + column));
       }
@@ -68,9 +68,10 @@ function heatMap() {
     font(12.5);
     const widest = Math.max(...labels.slice(0, 60).map((label) => context.measureText(label).width));
     const beside = Math.ceil(Math.min(widest + 14, available * 0.27));
-    const named = (available - beside) / count >= 11;
+    const named = (available - beside) / count >= 11 || count <= 48;
     left = named ? beside : 0;
-    const width = Math.min(available, left + 1 + 72 * count); // few parties need no huge cells
+    // Few parties need no huge cells, and where they are named the map scrolls rather than lose its names.
+    const width = Math.min(Math.max(available, named ? left + 1 + 15.5 * count : 0), left + 1 + 72 * count);
     cell = (width - left - 1) / count;
     const namedAbove = named && cell >= 15;
     top = namedAbove ? Math.ceil(Math.min(widest + 14, 150)) : 0;
@@ -158,19 +159,14 @@ function heatMap() {
       return;
     }
     const pair = pairOf(i, j);
-    const words = isResolved(pair)
-      ? "Told apart: the interval excludes 0."
-      : "Not resolved: the noise hides whether they differ. They may be alike or not.";
     reading.replaceChildren(
-      make("span", "pair", named(i), " and ", named(j)),
-      make("span", "number", written(distanceOf(pair))),
-      make("span", "", `between ${written(lowers[pair])} and ${written(uppers[pair])}`, make("br")),
-      badgeOf(pair), " ", make("span", "note", words),
+      make("span", "pair", named(i), " and ", named(j)), badgeOf(pair), make("br"),
+      `${kind} `, make("strong", "", textOf(pair)), make("br"),
+      make("span", "note", given.similar ? `distance ${written(distanceOf(pair))}` : values[pair] < 0 ? "The squared estimate is below 0, and is shown as 0." : ""),
     );
     const rows = margins && differences(i, j);
     const reasons = rows && reasonsOf(rows);
     if (reasons) reading.append(make("span", "reasons", named(j), ` has ${reasons}`));
-    if (values[pair] < 0) reading.append(make("span", "note", " The squared estimate is below 0, and is shown as 0."));
   }
   function moveTo(row, column) {
     cursor = [row, column];

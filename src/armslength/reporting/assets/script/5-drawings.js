@@ -1,17 +1,9 @@
-// The map and the tree are drawn by Python; here they answer to the pointer.
+// The map is drawn by Python; here it answers to the pointer.
 function details(party) {
-  let nearest = -1;
-  for (let other = 0; other < count; other++) {
-    if (other !== party && (nearest < 0 || values[pairOf(party, other)] < values[pairOf(party, nearest)])) nearest = other;
-  }
-  const pair = pairOf(party, nearest);
   const clear = given.clear.includes(party) ? " (IN CLEAR, not private)" : "";
-  return [make("strong", "", named(party), clear), make("span", "", "nearest: ", named(nearest), `, ${written(distanceOf(pair))} (${intervalOf(pair)}), ${stateOf(pair)}`)];
+  const line = given.lines[party] ? `against the typical party: ${given.lines[party]}` : count === 2 ? textOf(0) : "";
+  return [make("strong", "", named(party), clear), make("span", "", line)];
 }
-const partyOf = (event) => {
-  const element = event.target.closest("[data-party]");
-  return element ? Number(element.dataset.party) : -1;
-};
 
 const plane = byId("plane");
 if (plane) {
@@ -50,24 +42,4 @@ if (plane) {
     const mark = party >= 0 && marks.find((each) => Number(each.dataset.party) === party);
     if (mark) mark.parentElement.append(mark); // the last one drawn lies on top
   });
-}
-
-const tree = byId("tree");
-if (tree) {
-  const leafAt = (event) => {
-    const direct = partyOf(event);
-    if (direct >= 0) return direct;
-    const box = tree.querySelector("svg.branches").getBoundingClientRect();
-    const rank = Math.floor(((event.clientY - box.top) / box.height) * count);
-    return rank >= 0 && rank < count ? given.order[rank] : -1;
-  };
-  tree.addEventListener("pointermove", (event) => {
-    const party = leafAt(event);
-    const merge = event.target.closest("[data-merge]");
-    if (merge) showTip(event, merge.dataset.merge);
-    else if (party >= 0) showTip(event, ...details(party));
-    else hideTip();
-  });
-  tree.addEventListener("pointerleave", hideTip);
-  tree.addEventListener("click", (event) => choose(leafAt(event)));
 }

@@ -12,54 +12,24 @@ function sortable(table, sortBy) {
 }
 const alphabeticRank = new Uint16Array(count);
 alphabetical.forEach((party, rank) => (alphabeticRank[party] = rank));
-const rankOf = (pair) => (isResolved(pair) ? 2 : isAlike(pair) ? 1 : 0); // open pairs first
+const rankOf = (pair) => ["differ", "inconclusive", "alike"].indexOf(verdictOf(pair));
 const holds = (word) => {
   const looked = word.trim().toLowerCase();
   return Uint8Array.from(labels, (label) => label.toLowerCase().includes(looked));
 };
-
-const nearestTable = byId("nearest-table");
-if (nearestTable) {
-  const body = nearestTable.tBodies[0];
-  const rows = [...body.rows];
-  const pairs = rows.map((row) => pairOf(row.dataset.party, row.dataset.other));
-  const longest = Math.max(...pairs.map(distanceOf), ...pairs.map((pair) => uppers[pair]).filter(Number.isFinite)) || 1;
-  rows.forEach((row, at) => row.querySelector(".bar-cell").append(barOf(pairs[at], longest)));
-  const keys = {
-    party: (row) => alphabeticRank[row.dataset.party],
-    nearest: (row) => alphabeticRank[row.dataset.other],
-    distance: (row) => distanceOf(pairOf(row.dataset.party, row.dataset.other)),
-    state: (row) => rankOf(pairOf(row.dataset.party, row.dataset.other)),
-    place: (row) => Number(row.dataset.candidates),
-  };
-  sortable(nearestTable, (key, sign) => {
-    const keyed = rows.map((row) => [keys[key](row), row]);
-    keyed.sort(([a], [b]) => sign * (a - b));
-    body.append(...keyed.map(([, row]) => row));
-  });
-  byId("nearest-filter").addEventListener("input", (event) => {
-    const kept = holds(event.target.value);
-    let shown = 0;
-    for (const row of rows) {
-      row.hidden = !(kept[row.dataset.party] || kept[row.dataset.other]);
-      shown += !row.hidden;
-    }
-    byId("nearest-count").textContent = `${shown.toLocaleString("en-US")} of ${count.toLocaleString("en-US")} parties`;
-  });
-}
 
 const pairsTable = byId("pairs-table");
 if (pairsTable) {
   const perPage = pairCount <= 300 ? 300 : 100;
   const body = pairsTable.tBodies[0];
   const all = Uint32Array.from({ length: pairCount }, (_, pair) => pair);
-  const keys = { left: (pair) => alphabeticRank[lefts[pair]], right: (pair) => alphabeticRank[rights[pair]], distance: (pair) => values[pair], lower: (pair) => lowers[pair], upper: (pair) => uppers[pair], state: rankOf };
-  let sorted = all, kept = all, page = 0, key = "distance", sign = 1;
+  const farthest = all.reduce((most, pair) => Math.max(most, farnessOf(pair)), 0) * 1.001 || 1;
+  const keys = { left: (pair) => alphabeticRank[lefts[pair]], right: (pair) => alphabeticRank[rights[pair]], number: farnessOf, distance: distanceOf, state: (pair) => rankOf(pair) - farnessOf(pair) / farthest };
+  let sorted = all, kept = all, page = 0, key = "state", sign = 1;
   function rowOf(pair) {
     return make("tr", lefts[pair] === chosen || rights[pair] === chosen ? "is-chosen" : "",
-      make("td", "name", partyButton(lefts[pair])), make("td", "name", partyButton(rights[pair])), make("td", "", badgeOf(pair)), make("td", "bar-cell", barOf(pair, given.longest)),
-      make("td", "numeric", written(distanceOf(pair))), make("td", "numeric", written(lowers[pair])),
-      make("td", "numeric", written(uppers[pair])));
+      make("td", "name", partyButton(lefts[pair])), make("td", "name other", partyButton(rights[pair])), make("td", "verdicts", badgeOf(pair)),
+      make("td", "bar-cell", barOf(pair)), make("td", "interval", textOf(pair)), ...(given.similar ? [make("td", "numeric second", written(distanceOf(pair)))] : []));
   }
   function show() {
     const pages = Math.max(1, Math.ceil(kept.length / perPage));
@@ -80,7 +50,7 @@ if (pairsTable) {
     const one = holds(byId("pairs-filter").value), other = holds(byId("pairs-other").value);
     const state = byId("pairs-state").value;
     const fits = (pair) => (one[lefts[pair]] && other[rights[pair]]) || (other[lefts[pair]] && one[rights[pair]]);
-    kept = sorted.filter((pair) => (state === "all" || stateOf(pair) === state) && fits(pair));
+    kept = sorted.filter((pair) => (state === "all" || verdictOf(pair) === state) && fits(pair));
     page = 0;
     show();
   }

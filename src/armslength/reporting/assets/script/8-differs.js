@@ -1,22 +1,19 @@
-// What sets two parties or two groups apart, as bars with intervals.
+// What sets two parties apart, as bars with intervals.
 const differsTable = byId("differs-table");
 if (differsTable && margins) {
   const [firstMenu, secondMenu] = [byId("differs-first"), byId("differs-second")];
-  const more = byId("differs-more"), changed = byId("differs-changed");
-  const tooFew = "Nothing can be said: a side has too few people, or its people have many more item groups than count in full. armslength explain says which, and what helps.";
-  const unexplained = margins.unexplained;
+  const more = byId("differs-more");
+  const nothing = "Of item groups nothing can be said: a side has none, too few people, or people with many more item groups than count in full. armslength explain says which, and what helps.";
   const [fewestLines, mostLines] = [10, 25]; // before all are shown
-  const groupDistances = floats(margins.apart);
-  // The two sides are of one kind, and different; anything but itself can be compared with the typical party.
-  const fits = (first, second) => first === typical || (isGroup(first) === isGroup(second) && first !== second);
+  const fits = (first, second) => first !== second;
   function show(all = false) {
     const [first, second] = [firstMenu, secondMenu].map((menu) => Number(menu.value));
     for (const option of secondMenu.options) option.disabled = !fits(first, Number(option.value));
     const rows = differences(first, second);
     byId("differs-a").replaceChildren(sideName(first));
     for (const place of ["differs-b", "differs-axis"]) byId(place).replaceChildren(sideName(second));
-    const name = sideName(first), begin = typeof name === "string" ? name[0].toUpperCase() + name.slice(1) : name;
-    byId("differs-text").replaceChildren(begin, " and ", sideName(second), ": ", apartText(first, second), ...(rows ? verdictOf(rows, first, second) : [tooFew]));
+    const who = first === typical ? [named(second), " against the typical party"] : [named(first), " and ", named(second)];
+    byId("differs-text").replaceChildren(...who, `: ${apartText(first, second)}. `, ...(rows ? foundText(rows, first, second) : [nothing]));
     byId("differs-scroll").hidden = !rows;
     const few = rows ? Math.min(mostLines, Math.max(fewestLines, rows.filter((row) => row.word).length)) : 0;
     const shown = rows ? rows.slice(0, all ? rows.length : few) : [];
@@ -32,26 +29,22 @@ if (differsTable && margins) {
     }));
   }
   function apartText(first, second) {
-    if (first === typical) return "";
-    const pair = isGroup(first) ? 0 : pairOf(first, second), [i, j] = [first - count, second - count];
-    const [value, lower, upper] = isGroup(first) ? [0, 1, 2].map((kind) => groupDistances[(kind * margins.groups + i) * margins.groups + j]) : [distanceOf(pair), lowers[pair], uppers[pair]];
-    const state = isGroup(first) ? (lower > 0 ? "told apart" : "not resolved") : stateOf(pair);
-    return `distance ${written(value)} (${written(lower)} to ${written(upper)}), ${state}. `;
+    if (first === typical) return given.lines[second];
+    const pair = pairOf(first, second), detail = detailOf(pair);
+    return `${verdictOf(pair)}, ${kind} ${textOf(pair)}${detail && `, ${detail}`}`;
   }
-  function verdictOf(rows, first, second) {
-    const rest = rows.filter((row) => !row.word);
+  const isFar = (first, second) => (first === typical ? given.lines[second].startsWith("differ") : verdictOf(pairOf(first, second)) === "differ");
+  function foundText(rows, first, second) {
+    const rest = rows.filter((row) => !row.word), found = rows.length - rest.length;
     const most = (100 * Math.max(...rest.map((row) => Math.max(-row.lower, row.upper)))).toFixed(1);
-    const number = (value) => value.toLocaleString("en-US");
-    if (rest.length === rows.length && most > 50) return [`Too few people to say: noise could hide differences of up to ${most} points.`];
-    if (rest.length === rows.length && margins.choices > 1)
-      return [`No difference is large enough to be sure of among all ${number(margins.choices)} choices of this page; none is larger than ${most} points. ${unexplained} For these two alone: `, make("code", "", commandOf(first, second)), "."];
-    if (rest.length === rows.length) return [`No difference found: none of ${number(rows.length)} item groups differs by more than ${most} points. ${unexplained}`];
-    const begin = `${number(rows.length - rest.length)} of ${number(rows.length)} item groups differ.`;
-    return [rest.length ? `${begin} In the others no difference is larger than ${most} points.` : begin];
+    if (found) return [`${found} of ${rows.length} item groups ${found === 1 ? "differs" : "differ"}${rest.length ? `; the others are inconclusive, and none differs by more than ${most} points` : ""}.`];
+    const text = [most > 50 ? `Item groups are inconclusive: noise could hide differences of up to ${most} points. ` : `No item group was found to differ; none differs by more than ${most} points. `];
+    if (most <= 50 && isFar(first, second)) text.push(`${margins.unexplained[0].toUpperCase()}${margins.unexplained.slice(1)}: `, make("code", "", `${commandOf(first, second)} --items codes.txt`), ". ");
+    if (first !== typical && margins.choices > 1) text.push("Intervals of these two alone are narrower: ", make("code", "", commandOf(first, second)), ".");
+    return text;
   }
   function commandOf(first, second) {
     const quoted = (label) => (/^[\w@%+=:,./-]+$/.test(label) ? label : `'${label.replaceAll("'", `'"'"'`)}'`);
-    if (isGroup(first) || isGroup(second)) return `armslength explain … --with … ${first === typical ? "" : "--against …"}`.trim();
     return ["armslength explain …", ...[first, second].filter((side) => side !== typical).map((side) => quoted(labels[side]))].join(" ");
   }
   function barAround(row, widest) {
@@ -66,20 +59,14 @@ if (differsTable && margins) {
   }
   function compare(first, second) {
     (firstMenu.value = String(first)), (secondMenu.value = String(second));
-    changed.replaceChildren();
     show();
   }
   firstMenu.addEventListener("change", () => {
-    const first = Number(firstMenu.value), second = Number(secondMenu.value);
-    changed.replaceChildren();
-    if (!fits(first, second)) {
-      secondMenu.value = [...secondMenu.options].find((option) => fits(first, Number(option.value))).value;
-      const kind = isGroup(first) ? "A group can be compared with another group" : "A party can be compared with another party";
-      changed.replaceChildren(`${kind}: now with `, sideName(Number(secondMenu.value)), ".");
-    }
+    const first = Number(firstMenu.value);
+    if (!fits(first, Number(secondMenu.value))) secondMenu.value = [...secondMenu.options].find((option) => fits(first, Number(option.value))).value;
     show();
   });
-  secondMenu.addEventListener("change", () => (changed.replaceChildren(), show()));
+  secondMenu.addEventListener("change", () => show());
   more.addEventListener("click", () => show(true));
   document.addEventListener("click", (event) => {
     const line = event.target.closest("a.reasons[data-pair]");
