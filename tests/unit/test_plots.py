@@ -12,6 +12,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 import armslength as al
+from report_parties import with_margins
 
 PLANS = {
     "counts": lambda: al.plan(2000, epsilon=1, delta=1e-6, distance=(20, 500), seed="x"),
@@ -96,7 +97,7 @@ PROTOCOL = al.Protocol(
 
 
 @functools.cache
-def parties(count, *, people=3):
+def parties(count, *, people=30):
     """Groups of equal and of different rows; one label is half a formula of Matplotlib's, one as long as labels can be."""
     rates = np.random.default_rng(0).gamma(1.0, 1.0, (3, 40))
     data = np.random.default_rng(count).poisson(people * rates[np.arange(count) % 3])
@@ -115,9 +116,12 @@ PLOTS = {
     "nearest": lambda rows, **more: al.nearest(rows, count=3).plot(**more),
     "outliers": lambda rows, **more: al.outliers(rows).plot(**more),
     "drift": lambda rows, **more: al.drift(rows, rows).plot(**more),
-    "alike": lambda rows, **more: al.alike(rows[0], rows[1], within=5).plot(**more),
+    "compare": lambda rows, **more: al.compare(rows).plot(**more),
+    "two sides": lambda rows, **more: al.compare(rows[:1], rows, each=True).plot(**more),
+    "top": lambda rows, **more: al.compare(rows, top=3).plot(**more),
 }
-FEWEST = {"clusters": 2, "nearest": 2, "outliers": 3, "alike": 2}
+HEAT_MAPS = ("heat map", "cosines", "compare", "two sides", "top")
+FEWEST = {"clusters": 2, "nearest": 2, "outliers": 3, "compare": 2, "top": 2}
 
 
 @pytest.fixture(autouse=True)
@@ -134,7 +138,7 @@ def test_every_plot_draws_few_and_many_rows_without_a_warning(name, count, caplo
     axes = PLOTS[name](rows)
     axes.figure.savefig(io.BytesIO(), format="png", dpi=30)
     assert not caplog.records
-    assert axes.get_xlabel() or axes.figure.axes[-1].get_ylabel() or name in ("heat map", "cosines")
+    assert axes.get_xlabel() or axes.figure.axes[-1].get_ylabel() or name in HEAT_MAPS
 
 
 @pytest.mark.parametrize("name", PLOTS)
@@ -156,13 +160,32 @@ def test_pairs_that_are_not_resolved_are_hatched_and_the_others_colored():
         for j in range(12):
             assert hatched.get_path().contains_point((j, i)) == (i != j and not resolved[i, j])
             assert image.get_array().mask[i, j] == (not resolved[i, j])
-    assert "not resolved" in axes.get_legend().get_texts()[0].get_text()
+    assert len(axes.get_legend().get_texts()) == 1
     texts = {text.get_text() for text in axes.texts}
     assert f"{estimate.value[0, 1]:.3g}" in texts
 
 
+def test_a_comparison_hatches_what_is_inconclusive_and_leaves_out_what_is_not_listed():
+    rows = with_margins([[0.1, 0.1, 0.3], [0.1, 0.9, 0.3]] * 2 + [[0.1, 0.1, 0.3]], [900] * 4 + [5])
+    found = al.compare(rows)
+    verdicts = {(row["left"], row["right"]): row for row in found.to_arrow().to_pylist()}
+    assert set(found.counts().values()) == {2, 4}
+    axes = found.plot()
+    (hatched,) = (patch for patch in axes.patches if patch.get_hatch())
+    (image,) = axes.images
+    for (left, right), row in verdicts.items():
+        i, j = rows.labels.index(left), rows.labels.index(right)
+        for place in ((i, j), (j, i)):
+            is_hatched = hatched.get_path().contains_point(place[::-1])
+            assert is_hatched == (row["verdict"] == "inconclusive") == image.get_array().mask[place]
+            if not is_hatched:
+                assert image.get_array()[place] == row["distance"]
+    (image,) = al.compare(rows, verdict="differ").plot().images
+    assert (~image.get_array().mask).sum() == 2 * found.counts()["differ"]
+
+
 def test_intervals_are_drawn_where_they_are():
-    estimate = al.distances(parties(6))["ward 3"]
+    estimate = al.distances(parties(6), about="counts")["ward 3"]
     axes = estimate.plot(level=0.8)
     lower, upper = estimate.interval(0.8)
     drawn = sorted(
@@ -175,6 +198,16 @@ def test_intervals_are_drawn_where_they_are():
         estimate.labels[1][place] for place in order if estimate.labels[1][place].startswith("ward")
     ]
     assert "data units" in axes.get_xlabel()
+
+
+@pytest.mark.parametrize("about", ["people", "counts"])
+def test_only_distances_of_counts_are_in_data_units(about):
+    rows = parties(4)
+    for estimate, is_in_units in ((al.distances, about == "counts"), (al.similarities, False)):
+        label = estimate(rows, about=about).plot(kind="intervals").get_xlabel()
+        assert ("data units" in label) == is_in_units
+    for answer in (al.outliers, al.nearest):
+        assert ("data units" in answer(rows, about=about).plot().get_xlabel()) == (about == "counts")
 
 
 def test_an_interval_without_end_is_an_arrow():

@@ -11,7 +11,10 @@ import pyarrow as pa
 import pytest
 
 import armslength as al
+from armslength.answers.pairs import INCONCLUSIVE, VERDICTS, Answer
+from report_parties import with_margins
 
+MORE_OR_FEWER = ("more", "fewer", INCONCLUSIVE)
 HOSTILE = "<script>alert('x')</script> & co"
 PROTOCOL = al.Protocol(
     al.SparseJL(input_dim=60, sketch_dim=32, seed="results"), al.Arrays(total_share="0.25"), epsilon=2
@@ -26,6 +29,7 @@ def release(count, seed=1, labels=None):
 
 ROWS = release(4)
 LATER = release(4, seed=2)
+VOTES = with_margins([[0.1, 0.1, 0.3], [0.1, 0.6, 0.3]], 500)
 RESULTS = {
     "distances": al.distances(ROWS),
     "between": al.squared_distances(ROWS, LATER),
@@ -39,12 +43,17 @@ RESULTS = {
     "clusters": al.cluster(ROWS),
     "outliers": al.outliers(ROWS),
     "drift": al.drift(ROWS, LATER),
-    "alike": al.alike(ROWS[0], ROWS[1], within=50),
+    "compare": al.compare(ROWS),
+    "compare counts": al.compare(ROWS, LATER, about="counts", top=5),
+    "nearest by counts": al.nearest(ROWS, about="counts"),
+    "outliers by counts": al.outliers(ROWS, about="counts"),
+    "explain": al.explain(VOTES, "ward 1", "ward 2"),
+    "items": al.explain(VOTES, "ward 1", items=["A0", "S0"]),
     "plane": al.plane(ROWS),
     "plan": al.plan(500, epsilon=1, distance=40, seed="x"),
     "protocol": PROTOCOL,
 }
-WITH_LABELS = [name for name in RESULTS if name not in ("plan", "protocol", "part")]
+WITH_LABELS = [name for name in RESULTS if name not in ("plan", "protocol", "part", "explain", "items")]
 
 
 @pytest.mark.parametrize("name", RESULTS)
@@ -62,8 +71,8 @@ def test_the_text_and_the_html_have_the_numbers(name):
     result = RESULTS[name]
     table = result.to_arrow()
     text, page = repr(result), result._repr_html_()
-    for column in ("value", "lower", "score", "distance", "difference", "x", "relative_error"):
-        if column in table.column_names and name != "protocol":
+    for column in ("value", "lower", "similarity", "distance", "x", "relative_error"):
+        if column in table.column_names and name not in ("protocol", "explain"):  # which has points
             for number in table[column].to_pylist()[:5]:
                 assert f"{number:.6g}" in text
                 assert f">{number:.6g}<" in page
@@ -99,9 +108,9 @@ def test_tables_have_plain_types(name):
         assert field.type in (pa.string(), pa.float64(), pa.int64(), pa.bool_()), field
     types = {
         **dict.fromkeys(("label", "left", "right", "query", "verdict", "field"), pa.string()),
-        **dict.fromkeys(("value", "lower", "upper", "score", "distance", "x", "y"), pa.float64()),
-        **dict.fromkeys(("resolved", "in_clear", "possible", "is_outlier"), pa.bool_()),
-        **dict.fromkeys(("cluster", "rank"), pa.int64()),
+        **dict.fromkeys(("value", "lower", "upper", "similarity", "distance", "x", "y"), pa.float64()),
+        **dict.fromkeys(("resolved", "in_clear", "possible", "outlier", "apart"), pa.bool_()),
+        **dict.fromkeys(("group", "rank"), pa.int64()),
     }
     for column in set(table.column_names) & set(types) - {"value" if name == "protocol" else ""}:
         assert table.schema.field(column).type == types[column], column
@@ -227,33 +236,30 @@ def test_a_label_of_two_rows_is_refused():
         twice["clinic 1"]
 
 
-def test_errors_of_a_reader_are_ours_and_come_when_it_is_read(monkeypatch):
-    reader = al.compare(ROWS)
+@pytest.mark.parametrize("name", RESULTS)
+def test_verdicts_are_three_words_and_answers_say_their_question_and_level(name):
+    result = RESULTS[name]
+    table = result.to_arrow()
+    if "verdict" in table.column_names:
+        words = MORE_OR_FEWER if name in ("explain", "items") else VERDICTS
+        assert set(table["verdict"].to_pylist()) <= set(words)
+    if isinstance(result, Answer):
+        metadata = table.schema.metadata
+        assert metadata[b"about"].decode() == result.about
+        assert float(metadata[b"level"]) == result.level == 0.95
+        assert metadata[b"note"].decode() == result.note
+
+
+def test_errors_of_a_comparison_are_ours_and_come_when_it_is_read(monkeypatch):
+    comparison = al.compare(ROWS)
     monkeypatch.setattr(al.Estimate, "clear_lines", _failing)
-    with pytest.raises(al.ParameterError, match="while reading"):
-        reader.read_all()
+    for read in (comparison.to_arrow, lambda: list(comparison), lambda: repr(comparison)):
+        with pytest.raises(al.ParameterError, match="while reading"):
+            read()
 
 
 def _failing(*_, **__):
     raise al.ParameterError("while reading")
-
-
-def test_a_reader_says_what_it_reads_before_it_is_read():
-    reader = al.compare(ROWS, quantity="squared-distance", level=0.9)
-    assert isinstance(reader, pa.RecordBatchReader)
-    assert reader.schema.metadata[b"quantity"] == b"squared-distance"
-    table = reader.read_all()
-    assert table.schema.equals(reader.schema, check_metadata=True)
-    expected = al.squared_distances(ROWS).to_arrow(0.9)
-    assert table["value"].to_pylist() == expected["value"].to_pylist()
-    assert table["lower"].to_pylist() == expected["lower"].to_pylist()
-
-
-def test_no_pairs_are_a_table_without_lines():
-    table = al.compare(ROWS, below=0.001).read_all()
-    assert table.num_rows == 0
-    assert table.column_names[:3] == ["left", "right", "value"]
-    assert al.compare(ROWS, below=0.001, top=3).read_all().num_rows == 0
 
 
 def test_results_do_not_import_an_extra(monkeypatch):

@@ -214,7 +214,7 @@ class Estimate(Result):
         }
 
     def _unit(self) -> str:
-        if self.quantity == "cosines" or "shape" in self.quantity:
+        if self.quantity in ("cosines", "similarities") or "profiles" in self.quantity:
             return ""
         squared = self.quantity.startswith(("squared", "inner"))
         return f" ({'squared ' if squared else ''}data units)"

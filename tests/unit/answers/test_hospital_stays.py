@@ -107,7 +107,16 @@ def stays():
 
 @pytest.fixture(scope="module")
 def sketches(stays):
-    protocol = al.Protocol(al.SparseJL(sketch_dim=512, seed="nhds"), al.Votes(total_share="0.1", spread_sample="0.5", item_groups=al.ItemGroups(stays.chapters, share="0.3", limit=10)), epsilon=1, unit="one hospital stay")
+    protocol = al.Protocol(
+        al.SparseJL(sketch_dim=512, seed="nhds"),
+        al.Votes(
+            total_share="0.1",
+            spread_sample="0.5",
+            item_groups=al.ItemGroups(stays.chapters, share="0.3", limit=10),
+        ),
+        epsilon=1,
+        unit="one hospital stay",
+    )
     return released_table(protocol, stays.table, stays.labels, margins=stays.chapters)
 
 

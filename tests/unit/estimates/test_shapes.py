@@ -8,6 +8,7 @@ import armslength as al
 from armslength.estimates import shapes
 from armslength.estimates.intervals import Level
 from flat_protocol import flat_protocol
+from report_parties import with_margins
 
 PROTOCOL = al.Protocol(
     al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="shapes"),
@@ -159,40 +160,36 @@ def test_a_row_in_the_clear_has_an_exact_total():
     lower, upper = found.interval()
     assert ((lower <= found.value) & (found.value <= upper)).all()
     assert "data in the clear" in found.note
-    assert found.note.startswith("about the mixes")
-    assert found.quantity == "shape distances"
+    assert found.quantity == "distances of profiles"
 
 
 def test_it_is_about_shapes_not_sizes():
     sketches = released((20_000, 20_000, 20_000, 2_000_000))
-    by_size, by_shape = al.distances(sketches).value, al.distances(sketches, about="people").value
+    by_size, by_shape = (al.distances(sketches, about=about).value for about in ("counts", "people"))
     assert by_size[0].argmax() == 3
     assert by_shape[0, 3] < by_shape[0, 1] / 2
     assert al.nearest(sketches, count=1, about="people").labels[0] == ("3",)
-    assert al.nearest(sketches, count=1).labels[0] != ("3",)
+    assert al.nearest(sketches, count=1, about="counts").labels[0] != ("3",)
     assert al.cluster(sketches, about="people").flat(3).tolist() == [0, 1, 2, 0]
-    assert al.outliers(sketches, about="people").by == "shape"
-    assert al.alike(sketches[0], sketches[3], within=0.05, by="shape").by == "shape"
 
 
 def test_blocks_are_what_all_at_once_is(monkeypatch):
     sketches = released()
-    whole = al.distances(sketches, about="people").to_arrow(simultaneous=True).to_pylist()
+    whole = al.compare(sketches, about="people").to_arrow().to_pylist()
     monkeypatch.setattr("armslength.answers.pairs.ROWS", 2)
     monkeypatch.setattr("armslength.answers.pairs.SMALL", 1)
-    lines = [
-        row for batch in al.compare(sketches, about="people", simultaneous=True) for row in batch.to_pylist()
-    ]
+    lines = al.compare(sketches, about="people").to_arrow().to_pylist()
     lines.sort(key=lambda row: (row["left"], row["right"]))
     for ours, theirs in zip(lines, whole, strict=True):
-        assert (ours["left"], ours["right"]) == (theirs["left"], theirs["right"])
-        for name in ("value", "lower", "upper"):
-            assert ours[name] == pytest.approx(theirs[name], rel=1e-9)
+        assert ours == {
+            name: value if isinstance(value, str | bool) else pytest.approx(value, rel=1e-9, abs=1e-9)
+            for name, value in theirs.items()
+        }
 
 
 def test_without_totals_shapes_are_refused():
     plain = al.Protocol(al.SparseJL(input_dim=300, sketch_dim=64, sparsity=1, seed="shapes"), epsilon=1)
-    with pytest.raises(al.ParameterError, match="without totals"):
+    with pytest.raises(al.ParameterError, match="about='people'"):
         al.distances(al.release(plain, data(), ledger=al.NO_LEDGER), about="people")
 
 
@@ -244,6 +241,40 @@ def test_an_empty_party_is_unknown_also_where_totals_have_little_noise():
     assert (lower[0, 1], upper[0, 1]) == (0, np.inf)
     lower, upper = al.similarities(sketches, about="people").interval(0.95)
     assert (lower[0, 1], upper[0, 1]) == (-1, 1)
+
+
+@pytest.fixture(scope="module")
+def many_pairs():
+    """Pairs from equal profiles to very different ones, of large and of small parties."""
+    generator = np.random.default_rng(6)
+    prevalences = np.array([0.1, 0.2, 0.3]) * generator.uniform(0.5, 2, (24, 3)) ** 1.2
+    return with_margins(np.minimum(prevalences, 0.95).tolist(), people=[3000, 800, 200, 30] * 6)
+
+
+@pytest.mark.parametrize("about", ["populations", "people"])
+def test_is_at_least_is_what_the_interval_says(many_pairs, about):
+    """But for the last of the halvings, by which an interval is found: a millionth."""
+    shared = al.concat([many_pairs[:12], many_pairs[4:8]])
+    pairs = [
+        al.similarities(many_pairs, about=about),
+        al.similarities(many_pairs[:9], many_pairs[9:], about=about),
+    ]
+    if about == "people":
+        pairs += [
+            al.similarities(shared, many_pairs[:6], about=about),
+            al.similarities(released(), about=about),
+        ]
+    decided = set()
+    for rule in (estimate.rule for estimate in pairs):
+        for level in (Level.of(0.95, "asymptotic", count) for count in (1, 276)):
+            lower, _ = rule.interval(level)
+            for limit in (0.3, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999, 1.0):
+                is_clear = np.abs(lower - limit) > 2e-6
+                is_clear |= lower == 1  # a row against itself
+                expected = lower >= limit
+                assert (rule.is_at_least(limit, level) == expected)[is_clear].all()
+                decided.update(expected[is_clear].tolist())
+    assert decided == {True, False}
 
 
 def test_no_vote_is_negative_and_neither_is_a_cosine():

@@ -170,23 +170,8 @@ def test_tables_list_each_pair_once():
     assert list(frame.columns) == ["left", "right", "value", "lower", "upper", "resolved", "in_clear"]
 
 
-def test_valid_squared_distances_are_those_of_points():
-    a = release(LAPLACE)
-    valid = al.valid_squared_distances(al.squared_distances(a))
-    assert np.array_equal(np.diag(valid), np.zeros(4))
-    assert valid == pytest.approx(valid.T)
-    centered = valid - valid.mean(0) - valid.mean(1)[:, None] + valid.mean()
-    assert np.linalg.eigvalsh(-centered).min() > -1e-6 * valid.max()
-    truth = ((X[:, None] - X[None]) ** 2).sum(-1).astype(float)
-    exact = al.squared_distances(al.sketch_in_clear(al.Protocol(al.Identity(input_dim=6), epsilon=1), X))
-    assert al.valid_squared_distances(exact) == pytest.approx(truth)
-    for bad in (al.distances(a), al.squared_distances(a, a[:2])):
-        with pytest.raises(al.ParameterError, match="within one set"):
-            al.valid_squared_distances(bad)
-
-
 def test_what_is_no_sketch_is_refused():
-    for ask in (al.squared_distances, al.squared_norms, al.inner_products, al.cosines, al.distances):
+    for ask in (al.squared_distances, al.squared_norms, al.inner_products, al.similarities, al.distances):
         with pytest.raises(al.ParameterError, match=r"al\.Sketches"):
             ask(X)
 

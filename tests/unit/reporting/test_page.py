@@ -15,8 +15,8 @@ from armslength.reporting.findings import findings_of
 from armslength.reporting.page import report
 from armslength.sketches.noises import Noises
 from armslength.sketches.sketches import Sketches
-from report_parties import CODES, hospital_counts, hospitals, protocol_of, sketches_of
 from flat_protocol import flat_protocol
+from report_parties import CODES, hospital_counts, hospitals, protocol_of, sketches_of
 
 ODD = [
     "<script>alert(1)</script>",
@@ -190,7 +190,9 @@ def test_a_party_without_a_profile_is_named_once_and_leaves_the_others_alone(tmp
     protocol = protocol_of(10, total_share="0.2")
     counts = hospital_counts(4, 2)
     counts[3] = 0
-    page = written(al.release(protocol, counts, labels=["a", "b", "c", "empty"], ledger=al.NO_LEDGER), tmp_path)
+    page = written(
+        al.release(protocol, counts, labels=["a", "b", "c", "empty"], ledger=al.NO_LEDGER), tmp_path
+    )
     assert page.count("<bdi>empty</bdi>") == 1
     assert '"labels":["a","b","c"]' in page
 
@@ -207,7 +209,9 @@ def test_the_protocol_and_its_promise_are_on_the_first_screen(tmp_path):
 @pytest.mark.parametrize("about", ["counts", "people"])
 def test_retired_words_are_gone(about, tmp_path):
     counts = hospital_counts(12, 3)
-    sketches = al.release(protocol_of(2, total_share="0.2"), counts, labels=list("abcdefghijkl"), ledger=al.NO_LEDGER)
+    sketches = al.release(
+        protocol_of(2, total_share="0.2"), counts, labels=list("abcdefghijkl"), ledger=al.NO_LEDGER
+    )
     page = written(sketches, tmp_path, about=about)
     text = re.sub(r'"(value|lower|upper|distance)":"[^"]*"|<style>.*?</style>', "", page, flags=re.DOTALL)
     assert not re.findall(
@@ -225,7 +229,12 @@ def test_what_keeps_pairs_open_is_noise_or_chance():
     people, items = [str(person) for person in range(400)], np.random.default_rng(3)
     shares = {}
     for epsilon, about in (("0.5", "populations"), ("1000", "populations"), ("0.5", "people")):
-        protocol = al.Protocol(al.SparseJL(sketch_dim=256, seed="q"), al.Votes(total_share="0.2"), epsilon=epsilon, unit="one person")
+        protocol = al.Protocol(
+            al.SparseJL(sketch_dim=256, seed="q"),
+            al.Votes(total_share="0.2"),
+            epsilon=epsilon,
+            unit="one person",
+        )
         tables = [pa.table({"who": people, "what": items.integers(0, 50, 400).astype(str)}) for _ in "abc"]
         rows = [
             al.release(protocol, table, person="who", item="what", label=label, ledger=al.NO_LEDGER)
