@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from armslength.answers.explain import explain as explain
     from armslength.answers.nearest import nearest as nearest
     from armslength.answers.outliers import outliers as outliers
-    from armslength.answers.plane import plane as plane
     from armslength.errors import ArmslengthError as ArmslengthError
     from armslength.errors import BudgetError as BudgetError
     from armslength.errors import FormatError as FormatError
@@ -65,7 +64,6 @@ _HOME = {
         "answers.explain": "explain",
         "answers.nearest": "nearest",
         "answers.outliers": "outliers",
-        "answers.plane": "plane",
         "errors": "ArmslengthError BudgetError FormatError IncompatibleSketchesError InputError NotResolvableError ParameterError",
         "estimates.distances": "inner_products squared_distances squared_norms",
         "estimates.estimate": "Estimate",

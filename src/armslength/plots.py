@@ -192,30 +192,6 @@ def tree(
     return _finished(axes, label)
 
 
-def scatter_map(
-    places: Numbers, reach: Numbers, labels: Sequence[str], label: str, title: str, ax: Any
-) -> Any:
-    """Axes with a point for each party, and the ellipse with these half axes (n x 2) around it."""
-    axes = _axes(ax, 7.0, 5.6)
-    where: dict[str, Any] = {"units": "xy", "offsets": places, "offset_transform": axes.transData}
-    look: dict[str, Any] = {"facecolor": COLORS[4], "edgecolor": COLORS[0], "linewidth": 0.8}
-    alpha = min(0.25, 8 / len(places))
-    width, height = 2 * reach.T
-    ellipses = _matplotlib("matplotlib.collections").EllipseCollection
-    axes.add_collection(ellipses(width, height, np.zeros(len(places)), **where, **look, alpha=alpha))
-    axes.plot(*places.T, "o", color=COLORS[0], markersize=5 if len(places) <= _MOST_LABELS else 2)
-    axes.update_datalim(np.concatenate([places - reach, places + reach]))
-    axes.margins(0.06)
-    axes.set_aspect("equal", adjustable="datalim")
-    axes.set_xlabel(label)
-    axes.set_ylabel(label)
-    axes.set_title(title, fontsize=10, loc="left")
-    _clean(axes, "both")
-    if len(places) <= _MOST_LABELS:
-        _name_points(axes, places, [short_name(label) for label in labels])
-    return axes
-
-
 def short_name(label: str | tuple[str, str]) -> str:
     """A label, or a pair of them, for a figure: not too long, and with escaped dollar signs."""
     if isinstance(label, tuple):
@@ -276,19 +252,6 @@ def _clean(axes: Any, grid: str) -> None:
     axes.grid(visible=True, axis=grid, color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-
-
-def _name_points(axes: Any, places: Numbers, labels: Sequence[str]) -> None:
-    """Names beside points, where no other name or point is; a name without room is left out."""
-    axes.figure.draw_without_rendering()  # the layout decides where the points are
-    shares = axes.transAxes.inverted().transform(axes.transData.transform(places))
-    shares[:, 1] = 1 - shares[:, 1]
-    size = 72 / axes.figure.dpi * np.array([axes.bbox.width, axes.bbox.height])
-    sides = {"start": "left", "middle": "center", "end": "right"}
-    for point, label, place in zip(places, labels, free_places(shares, labels, size), strict=True):
-        if place is not None:
-            at = {"xytext": (place.dx, -place.dy), "textcoords": "offset points", "ha": sides[place.anchor]}
-            axes.annotate(label, point, **at, fontsize=8.5)
 
 
 class LabelPlace(NamedTuple):

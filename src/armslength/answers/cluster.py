@@ -21,7 +21,7 @@ from armslength.answers.pairs import (
     verdicts,
     without_small,
 )
-from armslength.checks import integer, number
+from armslength.checks import number
 from armslength.errors import ParameterError, plural
 from armslength.estimates.distances import clear_note
 from armslength.estimates.estimate import Estimate
@@ -64,17 +64,10 @@ class Clusters(Answer):
         """For each merge whether it is within a group."""
         return np.arange(len(self.linkage)) < self.merges
 
-    def flat(self, count: int | None = None) -> NDArray[np.int64]:
-        """For each leaf the number of its group, from 0 on, in the order of the rows.
-
-        Args:
-            count: Cut the tree into this many clusters instead, a description of the estimates; parties of one cluster may differ.
-        """
-        leaves, merges = len(self.labels), self.merges
-        if count is not None:
-            merges = leaves - integer("count", count, at_least=1, at_most=leaves)
-        clusters = np.arange(leaves)
-        for members in _members(self.linkage)[:merges]:
+    def flat(self) -> NDArray[np.int64]:
+        """For each leaf the number of its group, from 0 on, in the order of the rows."""
+        clusters = np.arange(len(self.labels))
+        for members in _members(self.linkage)[: self.merges]:
             clusters[members] = clusters[members].min()
         return np.unique(clusters, return_inverse=True)[1].astype(np.int64)
 

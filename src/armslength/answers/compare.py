@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from armslength import plots
@@ -99,24 +100,18 @@ class Comparison(Answer):
     def plot(self, ax: Any = None) -> Any:
         """Matplotlib axes with a heat map of the distances of all pairs; hatched are those that are inconclusive."""
         columns = self.left if self.right is None else self.right
-        value, known = (np.full((len(self.left), len(columns)), fill) for fill in (np.nan, False))
+        shape = len(self.left), len(columns)
+        value, known = np.zeros(shape), np.zeros(shape, dtype=np.bool_)
         table = self.to_arrow()
-        at = [
-            np.array([{label: number for number, label in enumerate(labels)}[name] for name in names])
-            for labels, names in zip(
-                (self.left, columns), (table["left"].to_pylist(), table["right"].to_pylist()), strict=True
-            )
+        places = [
+            pc.index_in(table[name], pa.array(labels)).to_numpy()
+            for name, labels in (("left", self.left), ("right", columns))
         ]
-        distance = table["distance"].to_numpy()
-        is_known = np.array(table["verdict"].to_pylist()) != INCONCLUSIVE
-        for i, j in ((at[0], at[1]), (at[1], at[0]))[: 1 + (self.right is None)]:
-            value[i, j], known[i, j] = distance, is_known
-        if self.right is None:
-            np.fill_diagonal(value, 0.0)
+        is_known = pc.not_equal(table["verdict"], INCONCLUSIVE).to_numpy()
+        for i, j in (places, places[::-1])[: 1 + (self.right is None)]:
+            value[i, j], known[i, j] = table["distance"].to_numpy(), is_known
         label = f"distance{self._unit}"
-        return plots.heat_map(
-            value, known.astype(np.bool_), (self.left, columns), label, ax, within=self.right is None
-        )
+        return plots.heat_map(value, known, (self.left, columns), label, ax, within=self.right is None)
 
     def counts(self) -> dict[str, int]:
         """How many of the listed pairs have each verdict."""

@@ -14,6 +14,8 @@ from armslength.answers.pairs import (
     alike_limit,
     answer_note,
     checked_sketches,
+    measure_words,
+    measures,
     verdicts,
 )
 from armslength.errors import ParameterError, plural
@@ -28,7 +30,7 @@ from armslength.estimates.questions import (
     similarities_about,
     squared_distances_about,
 )
-from armslength.results import Column, distance_text, heading, line, sentences, similarity_text
+from armslength.results import Column, heading, line, sentences
 from armslength.sketches.sketches import Sketches
 
 _SAME_PEOPLE = "people who are in both releases are assumed not to tend to change places"
@@ -66,11 +68,7 @@ class Drift(Answer):
         About counts there is no similarity, and lower and upper are those of the distance.
         """
         columns: dict[str, Any] = {"party": self.labels, "verdict": self.verdict}
-        ends = ("lower", "upper")
-        if self.similarity is not None:
-            columns |= dict(zip(("similarity", *ends), self.similarity.T, strict=True))
-            ends = ("distance_lower", "distance_upper")
-        columns |= dict(zip(("distance", *ends), self.distance.T, strict=True))
+        columns |= measures(self.similarity, self.distance)
         columns["in_clear"] = np.array(self.change.in_clear, dtype=np.bool_)
         return self._table(columns)
 
@@ -96,11 +94,7 @@ class Drift(Answer):
         ]
         lines = [self._title(), "", heading(columns)]
         for row in np.argsort(-self.distance[:, 0], kind="stable").tolist():
-            words = (
-                distance_text(*self.distance[row].tolist())
-                if self.similarity is None
-                else similarity_text(*self.similarity[row].tolist())
-            )
+            words = measure_words(self.similarity, self.distance, row)
             lines.append(line(columns, [self.labels[row], self.verdict[row], words]))
         for when, missing in (("before", self.only_before), ("after", self.only_after)):
             if missing:
@@ -116,9 +110,8 @@ def drift(
     level: float = 0.95,
     each: bool = False,
     alike: float | None = None,
-    partial: bool = False,
 ) -> Drift:
-    """What changed from one release to the next, party by party, matched by label.
+    """What changed from one release to the next, party by party, matched by label; parties that only one release has are listed.
 
     A row that is the same release on both sides has moved by exactly 0: noise that both sides share is merged.
 
@@ -129,7 +122,6 @@ def drift(
         level: With this probability all verdicts are true.
         each: Whether the level is for each party by itself.
         alike: As for `compare`.
-        partial: Whether parties may be missing on a side; they are then listed in the result.
     """
     for name, side in (("before", before), ("after", after)):
         if len(set(checked_sketches(name, side, 1).labels)) != len(side):
@@ -142,14 +134,6 @@ def drift(
     )
     if not both:
         raise ParameterError("before and after have no label in common", "before", "after")
-    if (only_before or only_after) and not partial:
-        raise ParameterError(
-            f"{plural(len(only_before), 'label is', 'labels are')} only in before and {len(only_after)} only in after; "
-            "partial=True compares those in both",
-            "before",
-            "after",
-            "partial",
-        )
     old, new = before[both], after[both]
     about = question(about, old, new)
     limit = alike_limit(alike, about)

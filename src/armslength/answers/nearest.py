@@ -15,6 +15,8 @@ from armslength.answers.pairs import (
     answer_note,
     checked_sketches,
     each_pair_once,
+    measure_words,
+    measures,
     squared_distance_estimator,
     verdicts,
     without_small,
@@ -28,7 +30,7 @@ from armslength.estimates.intervals import METHODS, Level, pair_intervals
 from armslength.estimates.pair_noise import Floats, noise_classes
 from armslength.estimates.questions import COUNTS, question, similarities_about
 from armslength.progress import progress
-from armslength.results import Column, distance_text, heading, line, sentences, similarity_text
+from armslength.results import Column, heading, line, sentences
 from armslength.sketches.sketches import Sketches, check_same_space
 
 _LARGEST = 2.0**200  # a number whose fourth power, times many rows and coordinates, is a number still
@@ -86,11 +88,7 @@ class Nearest(Answer):
             "label": [label for row in self.labels for label in row],
             "verdict": self.verdict.ravel().tolist(),
         }
-        ends = ("lower", "upper")
-        if self.similarity is not None:
-            columns |= dict(zip(("similarity", *ends), self.similarity.reshape(-1, 3).T, strict=True))
-            ends = ("distance_lower", "distance_upper")
-        columns |= dict(zip(("distance", *ends), self.distance.reshape(-1, 3).T, strict=True))
+        columns |= measures(self.similarity, self.distance)
         columns |= {name: getattr(self, name).ravel() for name in ("possible", "best_rank", "worst_rank")}
         return self._table(columns)
 
@@ -129,11 +127,7 @@ class Nearest(Answer):
                 state = "could be nearest" if self.possible[query, rank] else ""
                 if self.surely_nearest[query] and not rank:
                     state = "nearest"
-                words = (
-                    distance_text(*self.distance[query, rank].tolist())
-                    if self.similarity is None
-                    else similarity_text(*self.similarity[query, rank].tolist())
-                )
+                words = measure_words(self.similarity, self.distance, (query, rank))
                 lines.append(
                     line(columns, [name, rank + 1, label, str(self.verdict[query, rank]), words, state])
                 )

@@ -14,6 +14,8 @@ from armslength.answers.pairs import (
     alike_limit,
     answer_note,
     checked_sketches,
+    measure_words,
+    measures,
     verdicts,
     without_small,
 )
@@ -26,7 +28,7 @@ from armslength.estimates.questions import COUNTS, POPULATIONS, question
 from armslength.estimates.shapes import ALIKE
 from armslength.estimates.totals import totals
 from armslength.estimates.typical import TypicalParties
-from armslength.results import Column, distance_text, heading, line, sentences, similarity_text
+from armslength.results import Column, heading, line, sentences
 from armslength.sketches.sketches import Sketches, sum_rows
 
 _OF_LEAST = (
@@ -89,9 +91,7 @@ class Outliers(Answer):
 
     def number_words(self, row: int) -> str:
         """The similarity with its interval, such as "0.60 (0.57 to 0.63)"; about counts the distance."""
-        if self.similarity is None:
-            return distance_text(*self.distance[row].tolist())
-        return similarity_text(*self.similarity[row].tolist())
+        return measure_words(self.similarity, self.distance, row)
 
     def to_arrow(self) -> pa.Table:
         """One line for each party: party, people, verdict, outlier, similarity, lower, upper, distance and its ends, least, usual, reasons, in_clear.
@@ -99,14 +99,10 @@ class Outliers(Answer):
         About counts there are no people and no similarity, and lower and upper are those of the distance.
         """
         columns: dict[str, Any] = {"party": self.labels}
-        ends = ("lower", "upper")
         if self.people is not None:
             columns["people"] = self.people
         columns |= {"verdict": self.verdict, "outlier": self.is_outlier}
-        if self.similarity is not None:
-            columns |= dict(zip(("similarity", *ends), self.similarity.T, strict=True))
-            ends = ("distance_lower", "distance_upper")
-        columns |= dict(zip(("distance", *ends), self.distance.T, strict=True))
+        columns |= measures(self.similarity, self.distance)
         columns |= {"least": self.least, "usual": self.usual, "reasons": self.reasons}
         return self._table(columns, factor=repr(self.factor))
 

@@ -18,7 +18,7 @@ from armslength.estimates.questions import COUNTS, PEOPLE, POPULATIONS, squared_
 from armslength.estimates.shapes import ALIKE
 from armslength.estimates.totals import has_sure_total, totals
 from armslength.estimates.typical import large_enough
-from armslength.results import Result, percent
+from armslength.results import Result, distance_text, percent, similarity_text
 from armslength.sketches.sketches import Sketches
 
 PairEstimator = Callable[[Sketches, Sketches | None], Estimate]
@@ -116,6 +116,22 @@ def verdicts(
         return words
     is_alike = upper <= limit if similarity_lower is None else similarity_lower >= limit
     return np.where(is_alike, SAME, words)
+
+
+def measures(similarity: Floats | None, distance: Floats) -> dict[str, Floats]:
+    """Columns of (value, lower, upper): similarity, lower, upper and the distance with its ends; about counts distance, lower, upper."""
+    of_distance = distance.reshape(-1, 3).T
+    if similarity is None:
+        return dict(zip(("distance", "lower", "upper"), of_distance, strict=True))
+    columns = dict(zip(("similarity", "lower", "upper"), similarity.reshape(-1, 3).T, strict=True))
+    return columns | dict(zip(("distance", "distance_lower", "distance_upper"), of_distance, strict=True))
+
+
+def measure_words(similarity: Floats | None, distance: Floats, place: Any) -> str:
+    """The number that people read with its interval: the similarity, or about counts the distance."""
+    if similarity is None:
+        return distance_text(*distance[place].tolist())
+    return similarity_text(*similarity[place].tolist())
 
 
 def each_pair_once(a: Sketches, b: Sketches | None) -> Iterator[Tile]:

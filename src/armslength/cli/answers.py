@@ -28,7 +28,7 @@ from armslength.cli.options import (
     option,
     party_files,
 )
-from armslength.cli.output import as_csv, as_json, echo_notes, echo_result, finite, write_csv
+from armslength.cli.output import echo_notes, echo_result, finite, write_csv
 
 _LINES_AT_ONCE = 8192
 
@@ -116,7 +116,7 @@ def _echo_explain(comparison: Comparison, sketches: al.Sketches, files: tuple[st
     epilog="""\b
 Examples:
   armslength cluster sketches/
-  armslength cluster sketches/ --cut 4 --format csv
+  armslength cluster sketches/ --format csv
 
 Parties are joined at the average distance between them, but never two groups with parties that differ. Parties of two groups can be alike,
 too, unless it says that they differ. A tree has at most 5,000 leaves. For more rows, use scikit-learn on the values of the sketches.
@@ -129,34 +129,16 @@ too, unless it says that they differ. A tree has at most 5,000 leaves. For more 
 @LEVEL
 @KEEP
 @FORMAT
-def cluster(files: tuple[str, ...], count: int | None, output_format: str, **options: Any) -> None:
+def cluster(files: tuple[str, ...], output_format: str, **options: Any) -> None:
     """Group the parties, so that no two of a group differ.
 
-    With confidence --level all pairs that are said to differ do. A cut is a description of the estimates.
+    With confidence --level all pairs that are said to differ do.
     """
     sketches = load_all(files, 2)
     tree = al.cluster(sketches, **options)
-    clusters = tree.flat(count)
+    echo_result(tree, output_format, tree.note)
     if output_format == "table":
-        click.echo(str(tree))
-        if count is not None:
-            click.echo("\nThe cut, a description of the estimates:")
-            for number in range(int(clusters.max()) + 1):
-                names = [tree.labels[leaf] for leaf in tree.order if clusters[leaf] == number]
-                click.echo(f"  cluster {number}: {', '.join(names)}")
         _echo_reasons(tree, sketches)
-        return
-    rows = tree.to_arrow().to_pylist()
-    for position, leaf in enumerate(tree.order):
-        rows[position] |= {"position": position} | ({} if count is None else {"cluster": int(clusters[leaf])})
-    if output_format == "csv":
-        click.echo(as_csv(rows))
-    else:
-        fields = ("about", "level", "note", "labels", "order", "linkage", "merges", "differ")
-        facts = {name: getattr(tree, name) for name in fields}
-        facts |= {"groups": tree.flat(), "clusters": clusters, "in_clear": rows[0]["in_clear"]}
-        click.echo(as_json(facts))
-    echo_notes(tree.note)
 
 
 def _echo_reasons(tree: Clusters, sketches: al.Sketches) -> None:
@@ -202,14 +184,13 @@ def outliers(files: tuple[str, ...], output_format: str, **options: Any) -> None
     epilog="""\b
 Examples:
   armslength drift march.parquet april.parquet
-  armslength drift march.parquet april.parquet --partial --format csv
+  armslength drift march.parquet april.parquet --format csv
 
-Parties are matched by label. With confidence --level, every party that is said to differ has changed.
+Parties are matched by label; those that are only in one release are listed. With confidence --level, every party that is said to differ has changed.
 """
 )
 @click.argument("before", type=LocalPath(exists=True))
 @click.argument("after", type=LocalPath(exists=True))
-@flag("--partial", "Compare the parties that both files have, and list the others.")
 @chosen_parties
 @ALIKE
 @ABOUT

@@ -8,15 +8,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from armslength import plots
-from armslength.checks import one_of, short_repr
+from armslength.checks import short_repr
 from armslength.errors import ParameterError, plural
 from armslength.estimates.intervals import Bounds, Level, Rule
 from armslength.estimates.pair_noise import Floats
 from armslength.results import Result, data_frame
 from armslength.sketches.sketches import unknown_label
 
-KINDS = ("heatmap", "intervals")
 _QUICK = 100_000  # values whose intervals take no noticeable time
 
 
@@ -140,44 +138,6 @@ class Estimate(Result):
         """`to_arrow` as a pandas data frame; pandas must be installed."""
         return data_frame(self.to_arrow(level, method=method, simultaneous=simultaneous))
 
-    def plot(
-        self,
-        ax: Any = None,
-        *,
-        kind: str | None = None,
-        level: float = 0.95,
-        method: str = "asymptotic",
-        simultaneous: bool = False,
-    ) -> Any:
-        """Matplotlib axes with a heat map of all pairs, or with the interval of each row or pair, largest first.
-
-        Args:
-            ax: Axes to draw on; None makes a figure.
-            kind: "heatmap" or "intervals"; None takes a heat map for several rows against several.
-            level: The confidence of the intervals.
-            method: As for `interval`.
-            simultaneous: Whether all intervals hold together.
-        """
-        is_matrix = min((*self.value.shape, self.pairs) if self.value.ndim == 2 else (0,)) > 1
-        chosen = KINDS[not is_matrix] if kind is None else one_of("kind", kind, KINDS)
-        if chosen == "heatmap" and self.value.ndim != 2:
-            raise ParameterError(f"kind must be 'intervals' for {self.quantity}, got 'heatmap'", "kind")
-        lower, upper = self.interval(level, method=method, simultaneous=simultaneous)
-        resolved = (lower > 0) | (upper < 0)
-        label = f"{self.quantity}{self._unit()}"
-        if chosen == "heatmap":
-            return plots.heat_map(self.value, resolved, self.labels, label, ax, within=self.within)
-        lines = self.lines()
-        names = [column.to_pylist() for column in self.label_columns(lines).values()]
-        if self.value.ndim == 2 and 1 in self.value.shape and not self.within:
-            # One row against others: its own name appears once.
-            axis = self.value.shape.index(1)
-            label = f"{label}\nfrom {plots.short_name(self.labels[axis][0])}"
-            names = [names[1 - axis]]
-        labels = names[0] if len(names) == 1 else list(zip(*names, strict=True))
-        ends = (self.value[lines], lower[lines], upper[lines])
-        return plots.forest(labels, ends, resolved[lines], f"{label}, {100 * level:.6g}% intervals", ax)
-
     def clear_lines(self, lines: tuple[NDArray[np.int64], ...]) -> NDArray[np.bool_]:
         """Whether data without noise is part of the rows or pairs at this index."""
         marks = [np.array(axis, dtype=np.bool_)[i] for axis, i in zip(self.in_clear, lines, strict=True)]
@@ -212,12 +172,6 @@ class Estimate(Result):
             name: pa.array(labels, pa.string()).take(pa.array(index))
             for name, labels, index in zip(names, self.labels, lines, strict=True)
         }
-
-    def _unit(self) -> str:
-        if self.quantity in ("cosines", "similarities") or "profiles" in self.quantity:
-            return ""
-        squared = self.quantity.startswith(("squared", "inner"))
-        return f" ({'squared ' if squared else ''}data units)"
 
     def _title(self) -> str:
         shape = " x ".join(f"{size:,}" for size in self.value.shape)

@@ -8,10 +8,10 @@ import math
 import numpy as np
 
 from armslength.answers.pairs import INCONCLUSIVE
-from armslength.answers.plane import Plane, Points
 from armslength.plots import LABEL_PLACES, LabelPlace, free_places
 from armslength.reporting.findings import Findings
 from armslength.reporting.markup import escaped
+from armslength.reporting.plane import Plane, Points
 
 MOST_LABELS_ON_MAP, MOST_CELLS_IN_A_ROW = 60, 48
 HATCHING = (

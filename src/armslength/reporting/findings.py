@@ -21,7 +21,6 @@ from armslength.answers.explain import (
 )
 from armslength.answers.outliers import Outliers, outliers_of
 from armslength.answers.pairs import DIFFER, INCONCLUSIVE, alike_limit, answer_note, verdicts, without_small
-from armslength.answers.plane import Plane, plane_of
 from armslength.errors import ParameterError
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.intervals import Level
@@ -37,6 +36,7 @@ from armslength.estimates.shapes import Shape
 from armslength.estimates.totals import has_sure_total, totals
 from armslength.estimates.typical import large_enough
 from armslength.reporting.markup import NumberStyle
+from armslength.reporting.plane import Plane, plane_of
 from armslength.results import distance_text, similarity_text
 from armslength.sketches.sketches import Sketches
 
