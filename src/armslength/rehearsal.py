@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 import armslength as al
 from armslength.demo import generated_hospitals
 from armslength.errors import ParameterError
-from armslength.estimates.typical import large_enough
 from armslength.progress import progress
 from armslength.reporting.findings import MOST_PARTIES
 
@@ -150,12 +149,12 @@ def rehearse(data: PublicData, epsilons: Sequence[str], dims: Sequence[int], sha
 
 
 def _answers(sketches: al.Sketches) -> _Answers:
-    """The pairs told apart beyond chance, and the groups in which none is."""
+    """The pairs that differ, and the groups in which none does."""
     resolved = al.distances(sketches, about="populations").resolved(LEVEL, simultaneous=True)
-    part = sketches[large_enough(sketches, beyond_chance=True)]
-    if len(part) < 2:
-        return np.triu(resolved, 1), set()
-    groups = al.cluster(part, about="populations", level=LEVEL).groups()
+    try:
+        groups = al.cluster(sketches, level=LEVEL).groups()
+    except al.NotResolvableError:  # too few parties have enough people
+        groups = ()
     return np.triu(resolved, 1), set(map(frozenset, groups))
 
 

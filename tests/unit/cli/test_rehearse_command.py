@@ -67,6 +67,16 @@ def test_every_row_of_json_and_csv_is_marked():
     assert BANNER in done.stderr
 
 
+def test_a_release_that_is_refused_an_answer_has_no_groups_and_ends_nothing(monkeypatch):
+    def refuse(*_, **__):
+        raise al.NotResolvableError("too few people to say anything")
+
+    monkeypatch.setattr(al, "cluster", refuse)
+    done = run("--parties", 4, "--people", 300, *ONE_POINT, "--format", "json")
+    assert done.exit_code == 0, done.output
+    assert [point["groups"] for point in json.loads(done.stdout)["points"]] == [0, 0]
+
+
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_a_public_table_is_compared_with_itself_without_noise(ending, folder):
     table = events(MIXES)
