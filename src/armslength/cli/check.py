@@ -16,7 +16,6 @@ from armslength.cli.options import (
     choice,
     event_source,
     option,
-    record_options,
     source_options,
 )
 from armslength.cli.output import as_json, at_most, indented_lines, is_terminal
@@ -28,7 +27,7 @@ from armslength.ingest.event_table import TableJob, public_groups_of
 from armslength.ingest.spellings import SpellingCheck
 from armslength.planner.least_people import least_people
 from armslength.protocol.neighbors import VOTE
-from armslength.protocol.record import MISSING, OTHER, checked_record
+from armslength.protocol.record import MISSING, OTHER
 
 BANNER = "PRIVATE: for you, the data holder. Nothing was spent. Do not share this output."
 _MOST_SHOWN = 20
@@ -37,40 +36,36 @@ _MOST_SHOWN = 20
 # The options of a release that say what is read.
 table_options = all_of(
     click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="SOURCE..."),
+    option("--protocol protocol_file", "What all parties agreed on.", required=True, type=EXISTING_FILE),
     option("--person", "Who an event is about.", required=True, metavar="COLUMN"),
     option("--item", "What happened. Not for records: their columns become items.", metavar="COLUMN"),
-    option("--group", "Which group an event belongs to; with --public-groups.", metavar="COLUMN"),
-    option("--public-groups", "Every group that gets a row: names with commas, or @file.", **NAMES),
-    option("--label", "Instead of both: the name of the one row for all events."),
-    option(
-        "--memory",
-        "About how much events may take before they go to an encrypted file. The process needs 0.7 GB beside it, and up to 2 GB where texts have thousands of bytes.",
-        default="1GB",
-    ),
-    option("--threads", "At most this many threads.", type=int),
-    source_options,
-    option(
-        "--weight",
-        "With amounts (a contribution of C): how much an event counts; may be negative.  [default: 1 each]",
-        metavar="COLUMN",
-    ),
-    option("--protocol protocol_file", "What all parties agreed on.", required=True, type=EXISTING_FILE),
-    option("--vocabulary", "For a protocol with a vocabulary: its names, or @file.", **NAMES),
+    option("--label", "The name of the one sketch for all events."),
+    option("--group", "Instead, one sketch for each group: the column of groups.", metavar="COLUMN"),
+    option("--public-groups", "With --group: every group that gets one; names, or @file.", **NAMES),
     option(
         "--item-groups",
         "For a protocol whose item groups are a table of items: the same file.",
         type=EXISTING_FILE,
     ),
-    record_options,
+    option("--vocabulary", "For a protocol with a vocabulary: its names, or @file.", **NAMES),
+    option(
+        "--weight",
+        "With amounts (a contribution of C): how much an event counts; may be negative.  [default: 1 each]",
+        metavar="COLUMN",
+    ),
+    source_options,
+    option(
+        "--memory",
+        "About how much events may take before they go to an encrypted file; the process needs 0.7 to 2 GB beside it.",
+        default="1GB",
+    ),
+    option("--threads", "At most this many threads.", type=int),
 )
 
 
 def table_job(files: tuple[str, ...], options: dict[str, Any]) -> TableJob:
     """The job that `table_options` describe."""
     protocol = al.Protocol.load(options["protocol_file"])
-    record = checked_record(options["record"], options["record_pairs"])
-    if options["record"] is not None and record != protocol.record:
-        raise click.UsageError("--record and --pair are not those of the protocol; leave them out")
     return TableJob.of(
         event_source(files, options),
         protocol,

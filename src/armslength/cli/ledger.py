@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 _NEW_LEDGER = flag("--new-ledger", "Make a new ledger; the file must not exist yet.")
 # What commands that spend privacy are told about it.
 ledger_options = all_of(
-    option("--population", "Whose budget the ledger charges, such as visits-2026.", default=""),
+    option(
+        "--population",
+        "Whose budget the ledger charges, such as visits-2026.  [default: everybody in the ledger]",
+        default="",
+    ),
     option("--ledger", "The ledger that is charged. It must exist.", default="ledger.sqlite", type=FILE),
     _NEW_LEDGER,
     option(

@@ -32,18 +32,16 @@ _LOST = "ε was charged, and nothing was written: releasing again, with --repeat
 @click.command(
     epilog="""\b
 Examples:
-  armslength release visits.parquet --person patient_id --item code --group hospital \\
-             --public-groups @hospitals.txt --protocol protocol.json --population visits-2026 -o sketches.parquet
-  armslength release visits.csv.gz --person patient_id --item code --label north \\
-             --protocol protocol.json --population north-2026 -o north.parquet
+  armslength release visits.parquet --protocol protocol.json --person patient --item code --label north --new-ledger
+  armslength release visits.parquet --protocol protocol.json --person patient --item code \\
+             --group hospital --public-groups @hospitals.txt
   armslength release 'visits/**/*.parquet' ...             a pattern; folders named hospital=north are a column, too
   armslength release visits.txt --delimiter ';' --encoding latin-1 ...
   armslength release sqlite:///visits.db --table visits ...
   armslength release postgresql://me@host/clinic --query "SELECT patient, code FROM visits WHERE year = 2026" ...
   armslength release s3://bucket/visits ...                also gs://, abfs://, hdfs://
   zcat visits.*.gz | armslength release - --input-format jsonl ...
-  armslength release patients.parquet --person id --label north --record age:18,40,65,80 --record sex \\
-             --protocol protocol.json --population north-2026 -o north.parquet        one row per person
+  armslength release patients.parquet --protocol protocol.json --person id --label north        one row per person
   armslength release visits.parquet ... --dry-run          say what would be spent; reads no event
 
 Which groups exist is public input: every group of --public-groups gets a row, also without events, and events of other
@@ -61,20 +59,25 @@ in the temporary folder, which the message names.
     "--check/--no-check checked", "Run `armslength check` first.  [default: ask, in a terminal]", default=None
 )
 @flag("--dry-run", "Show what would be released and spent; reads no event, spends nothing.")
-@option("-o --output", "The sketch file to write.", required=True, type=FILE)
-def release(files: tuple[str, ...], population: str, output: str, **options: Any) -> None:
+@option(
+    "-o --output",
+    "The sketch file to write.  [default: LABEL.parquet, or sketches.parquet for groups]",
+    type=FILE,
+)
+def release(files: tuple[str, ...], population: str, output: str | None, **options: Any) -> None:
     """Release one private sketch for each group of an event table.
 
     SOURCE is files, folders or patterns (.parquet, .arrow, .csv, .tsv, .txt, .json, .jsonl; text also as .gz, .bz2 or .zst), here or in
     an object store, the standard input (-), or one database (sqlite:///, duckdb:///, postgresql://) with --table or --query.
     It needs a column for the person, one for the item, and one for the group or a --label for all. A column of weights
-    is optional. With a protocol that has records, columns of each row become items: leave out --item; --record, if given, must
-    be as in the protocol. Everything is read and checked before any privacy is spent.
+    is optional. With a protocol that has records, columns of each row become items: leave out --item. Everything is read and checked before any privacy is spent.
     """
     read = [*files, options["ledger"], options["protocol_file"]]
+    if output is None:
+        output = f"{options['label'] or 'sketches'}.parquet"
     check_new_file(output, overwrite=options["overwrite"], read=read)
     check_can_write(output)
-    is_untold = options["dry_run"] and not options["no_ledger"] and _has_no_budget(population, options)
+    is_untold = options["dry_run"] and not options["no_ledger"] and _has_no_ledger(options)
     if is_untold:
         options |= {"no_ledger": True, "new_ledger": False}
     ledger = chosen_ledger(options)
@@ -86,7 +89,7 @@ def release(files: tuple[str, ...], population: str, output: str, **options: Any
         preview_events(job, account)
         message = "would be released; nothing was read but the schema, nothing was spent"
         click.echo(_summary(job.protocol, job, message))
-        told = "no ledger was asked: that takes --population, and a ledger that exists"
+        told = "no ledger was asked: there is none yet"
         click.echo(told if is_untold else charge_text(account, "would be charged"))
         return
     _offer_check(job, account, is_asked=options["checked"])
@@ -95,12 +98,10 @@ def release(files: tuple[str, ...], population: str, output: str, **options: Any
         click.get_current_context().exit(ELSEWHERE)
 
 
-def _has_no_budget(population: str, options: dict[str, Any]) -> bool:
-    """Whether a dry run cannot look into a ledger: nobody is named, or there is none yet and none was named or asked for."""
+def _has_no_ledger(options: dict[str, Any]) -> bool:
+    """Whether a dry run cannot look into a ledger: there is none yet, and none was named or asked for."""
     is_default = click.get_current_context().get_parameter_source("ledger") is ParameterSource.DEFAULT
-    return not population or (
-        is_default and not options["new_ledger"] and not Path(options["ledger"]).exists()
-    )
+    return is_default and not options["new_ledger"] and not Path(options["ledger"]).exists()
 
 
 def _offer_check(job: TableJob, account: Account, *, is_asked: bool | None) -> None:

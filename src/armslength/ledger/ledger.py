@@ -74,6 +74,7 @@ class NoLedger:
 
 NO_LEDGER: Final = NoLedger()
 RELEASE_BYTES: Final = 12  # of a release's id
+EVERYBODY: Final = "everybody"  # the population where none is named: all releases of a ledger add up
 
 
 class Ledger:
@@ -243,6 +244,11 @@ def _checked_entry(
 def _check_new_name(connection: sqlite3.Connection, population: str) -> None:
     """Refuses a name that looks like that of another population: two spellings would be two budgets for the same people."""
     names = populations(connection)
+    if population == EVERYBODY and names and population not in names:
+        raise ParameterError(
+            f"population is missing: this ledger has others, such as {next(iter(names))!r}; name the people whose budget to charge",
+            "population",
+        )
     for other in () if population in names else names:
         if resembles(population, other):
             raise BudgetError(
@@ -307,8 +313,8 @@ class Account:
 def open_account(
     ledger: object, population: object, *, period: object = "", file: str = "", repeat: bool = False
 ) -> Account:
-    """The account to charge, if the ledger knows whose budget that is; with `NO_LEDGER` the population may be empty."""
-    name = checked_population(population)
+    """The account to charge. Without a name, all people in the ledger are one population."""
+    name = checked_population(population) or ("" if isinstance(ledger, NoLedger) else EVERYBODY)
     if isinstance(ledger, (str, os.PathLike)):
         ledger = Ledger(ledger)
     if not isinstance(ledger, (Ledger, NoLedger)):
@@ -316,9 +322,5 @@ def open_account(
             "ledger must be a file such as 'ledger.sqlite', al.Ledger(path, create=True) for a new one, "
             "or al.NO_LEDGER to go without",
             "ledger",
-        )
-    if isinstance(ledger, Ledger) and not name:
-        raise ParameterError(
-            "population is missing: name the people whose budget the ledger charges", "population"
         )
     return Account(ledger, name, checked_period(period or ""), file, repeat)
