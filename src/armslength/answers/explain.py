@@ -317,28 +317,26 @@ def _similarity_to_typical(together: Sketches, answer: Explanation) -> tuple[flo
 
 
 def reasons_against_typical(
-    sketches: Sketches, groups: Sequence[Sequence[int]], *, about: str, level: float, choices: int
+    sketches: Sketches, chosen: Sequence[int], *, about: str, level: float
 ) -> list[str]:
-    """For each group of rows, what sets it apart from the typical party of all others, in words; empty where nothing can be asked.
+    """For each of these rows, what sets it apart from the typical party of all others, in words; empty where nothing can be asked.
 
-    The level is for so many choices together, from which the groups were chosen by what was released.
+    The level is for all rows together, from which these were chosen by what was released.
     """
-    nothing = [""] * len(groups)
     known = explainable(sketches) if about != COUNTS else np.zeros(len(sketches), dtype=np.bool_)
-    if not groups or known.sum() < 2:
-        return nothing
-    number_of = dict(zip(np.flatnonzero(known).tolist(), range(int(known.sum())), strict=True))
+    if known.sum() < 2:
+        return [""] * len(chosen)
     rows = sketches[known]
-    members = [[number_of[row] for row in group if row in number_of] for group in groups]
-    can_be_asked = [bool(chosen) and len(chosen) < len(rows) for chosen in members]
-    asked = [chosen for chosen, can in zip(members, can_be_asked, strict=True) if can]
-    sides = [side for chosen in asked for side in (typical_of(rows, chosen), Side.of(rows, chosen))]
+    asked = [row for row in chosen if known[row]]
+    members = [[int(known[:row].sum())] for row in asked]
+    sides = [side for member in members for side in (typical_of(rows, member), Side.of(rows, member))]
     pairs = [(2 * number, 2 * number + 1) for number in range(len(asked))]
     try:
-        answers = iter(explain_sides(sides, pairs, about=about, level=level, choices=choices))
+        answers = explain_sides(sides, pairs, about=about, level=level, choices=len(sketches))
     except ParameterError:  # some rows have a release in common, or are no sums of releases
-        return nothing
-    return [_reason(next(answers)) if can else "" for can in can_be_asked]
+        return [""] * len(chosen)
+    reasons = dict(zip(asked, map(_reason, answers), strict=True))
+    return [reasons.get(row, "") for row in chosen]
 
 
 def _reason(answer: Explanation | str) -> str:

@@ -218,7 +218,7 @@ def outliers_of(
         note=answer_note(about, clear_note(rows), left_out),
     )
     differ = [row for row in range(count) if found.verdict[row] == "differ"]
-    words = reasons_against_typical(rows, [[row] for row in differ], about=about, level=level, choices=count)
+    words = reasons_against_typical(rows, differ, about=about, level=level)
     reasons = dict(zip(differ, words, strict=True))
     return replace(found, reasons=tuple(reasons.get(row, "") for row in range(count)))
 

@@ -9,9 +9,8 @@ from typing import Any
 import click
 
 import armslength as al
-from armslength.answers.cluster import Clusters
 from armslength.answers.compare import Comparison
-from armslength.answers.explain import explainable, reasons_against_typical
+from armslength.answers.explain import explainable
 from armslength.cli.options import (
     ABOUT,
     ALIKE,
@@ -119,11 +118,11 @@ Examples:
   armslength cluster sketches/ --format csv
 
 Parties are joined at the average distance between them, but never two groups with parties that differ. Parties of two groups can be alike,
-too, unless it says that they differ. A tree has at most 5,000 leaves. For more rows, use scikit-learn on the values of the sketches.
+too, unless it says that they differ. What sets a group apart: armslength explain sketches/ --with a --with b. For more than 5,000 rows, use
+scikit-learn on the values of the sketches.
 """
 )
 @party_files
-@option("--cut count", "Cut the tree into this many clusters, whether or not their parties differ.", type=int)
 @ALIKE
 @ABOUT
 @LEVEL
@@ -134,27 +133,8 @@ def cluster(files: tuple[str, ...], output_format: str, **options: Any) -> None:
 
     With confidence --level all pairs that are said to differ do.
     """
-    sketches = load_all(files, 2)
-    tree = al.cluster(sketches, **options)
+    tree = al.cluster(load_all(files, 2), **options)
     echo_result(tree, output_format, tree.note)
-    if output_format == "table":
-        _echo_reasons(tree, sketches)
-
-
-def _echo_reasons(tree: Clusters, sketches: al.Sketches) -> None:
-    """What sets each group apart from the typical party."""
-    if not tree.differ.any():
-        return
-    rows = sketches[list(tree.labels)]
-    groups = [members for members in tree.group_rows() if len(members) > 1]
-    reasons = reasons_against_typical(rows, groups, about=tree.about, level=tree.level, choices=len(rows))
-    lines = [
-        f"  {letter}  {reason}"
-        for letter, reason in zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", reasons, strict=False)
-        if reason
-    ]
-    if lines:
-        click.echo("\n".join(["\nWhat sets each group apart from the typical party:", *lines]))
 
 
 @click.command(
