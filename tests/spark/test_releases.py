@@ -12,6 +12,7 @@ from hypothesis.strategies import booleans, integers, sampled_from, text
 
 import armslength as al
 import armslength.spark
+from armslength.errors import OutOfMemoryError
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.event_table import PublicGroups, TableJob
 from armslength.protocol.neighbors import VOTE
@@ -168,7 +169,7 @@ def test_a_weight_that_is_no_number_is_left_out(session):
 def test_what_cannot_be_done_is_one_line_and_costs_nothing(session, tmp_path):
     ledger = al.Ledger(tmp_path / "ledger.sqlite", create=True)
     frame = session.createDataFrame([(f"p{number}", "north", SECRET, 1) for number in range(20_000)], COLUMNS)
-    with pytest.raises(al.OutOfMemoryError, match="too little") as caught:
+    with pytest.raises(OutOfMemoryError, match="too little") as caught:
         release(frame, partitions=1, population="visits", ledger=ledger, memory="1KB")
     assert caught.value.__cause__ is None
     assert ledger.entries() == []

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import armslength as al
+from armslength.errors import OutOfMemoryError
 from armslength.ingest.event_columns import EventColumns
 from armslength.ingest.sums import SumShape
 from armslength.spark import tasks
@@ -277,7 +278,7 @@ def test_problems_come_back_as_rows_without_data():
     job = job_of(memory="1KB")
     (row,) = rows_of(tasks.task_of(job)(iter(batches)))
     assert row[0] == PROBLEM
-    with pytest.raises(al.OutOfMemoryError, match="too little") as caught:
+    with pytest.raises(OutOfMemoryError, match="too little") as caught:
         gathered(job, [row])
     assert SECRET not in str(caught.value)
 

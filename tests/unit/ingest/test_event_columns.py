@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import armslength as al
+from armslength.errors import OutOfMemoryError
 from armslength.ingest import encoding, text_files
 from armslength.ingest.check_table import check_table
 from armslength.ingest.encoding import LeftOut
@@ -337,7 +338,7 @@ def test_a_line_that_is_too_long_for_the_memory_is_said_to_be(tmp_path):
     path = tmp_path / "e.jsonl"
     path.write_text(f'{{"who": "a", "what": "x", "n": {FILLINGS[0]}}}\n', encoding="utf-8")
     job = TableJob.of(path, open_protocol(), EventColumns("who", "what"), ONE, memory="1MB", threads=2)
-    with pytest.raises(al.OutOfMemoryError, match="memory"):
+    with pytest.raises(OutOfMemoryError, match="memory"):
         job.sums(KEY)
 
 
@@ -355,7 +356,7 @@ def test_too_little_memory_is_not_said_to_be_damage(tmp_path, monkeypatch, error
     monkeypatch.setattr(text_files, "cut_records", fails)
     monkeypatch.setattr(pd.DataFrame, "__arrow_c_stream__", fails)
     for source in (*sorted(tmp_path.iterdir()), table.to_pandas()):
-        with pytest.raises(al.OutOfMemoryError, match="memory") as refused:
+        with pytest.raises(OutOfMemoryError, match="memory") as refused:
             integers(source, open_protocol())
         assert SECRET not in str(refused.value)
         assert isinstance(refused.value, MemoryError)

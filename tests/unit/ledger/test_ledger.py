@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import armslength as al
+from armslength.errors import CorruptFileError, UnsupportedVersionError
 from armslength.ledger.entry import Entry
 from armslength.ledger.ledger_file import LedgerFile
 from flat_protocol import flat_protocol
@@ -51,7 +52,7 @@ def test_a_ledger_without_its_tables_is_damaged(tmp_path, entry):
     with sqlite3.connect(path) as connection:
         connection.execute("DROP TABLE labels")
     connection.close()
-    with pytest.raises(al.CorruptFileError):
+    with pytest.raises(CorruptFileError):
         al.Ledger(path).charge(entry, ["b"])
 
 
@@ -73,7 +74,7 @@ def test_a_time_that_is_no_text_is_damage(tmp_path, entry):
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE entries SET time = x'ff00'")
     connection.close()
-    with pytest.raises(al.CorruptFileError):
+    with pytest.raises(CorruptFileError):
         ledger.charge(entry, ["b"])
 
 
@@ -219,7 +220,7 @@ def test_a_file_of_another_version_is_refused(tmp_path, entry, version):
     path = tmp_path / "ledger.sqlite"
     al.Ledger(path, create=True).charge(entry, ["a"])
     changed(path, f"PRAGMA user_version = {version}")
-    with pytest.raises(al.UnsupportedVersionError, match=f"version {version}"):
+    with pytest.raises(UnsupportedVersionError, match=f"version {version}"):
         al.Ledger(path)
 
 
@@ -240,7 +241,7 @@ def test_edited_lines_are_refused(tmp_path, statement, match, entry):
     ledger.charge(entry, ["a"])
     changed(ledger.path, statement)
     for ask in (lambda: ledger.charge(entry, ["b"]), lambda: ledger.spent("visits")):
-        with pytest.raises(al.CorruptFileError, match=match):
+        with pytest.raises(CorruptFileError, match=match):
             ask()
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import armslength as al
 from armslength import files
+from armslength.errors import CorruptFileError
 from armslength.ledger import ledger_file as module
 from armslength.ledger.ledger_file import write_entry
 
@@ -150,18 +151,18 @@ def test_an_empty_file_is_no_ledger(empty, path, entry):
     empty(path)
     before = path.read_bytes()
     for ask in (al.Ledger, lambda path: al.Ledger(path, read_only=True)):
-        with pytest.raises(al.CorruptFileError, match="not a ledger"):
+        with pytest.raises(CorruptFileError, match="not a ledger"):
             ask(path)
     with pytest.raises(al.ParameterError, match="exists"):
         al.Ledger(path, create=True)
-    with pytest.raises(al.CorruptFileError, match="not a ledger"):
+    with pytest.raises(CorruptFileError, match="not a ledger"):
         al.release(PROTOCOL, np.zeros((1, 4), int), ledger=path, population="p")
     assert path.read_bytes() == before
     path.unlink()
     ledger = al.Ledger(path, create=True)
     ledger.charge(entry, ["a"])
     os.truncate(path, 0)  # the same file, cut short under an open ledger
-    with pytest.raises(al.CorruptFileError, match="not a ledger"):
+    with pytest.raises(CorruptFileError, match="not a ledger"):
         ledger.charge(entry, ["b"])
     assert path.stat().st_size == 0
 

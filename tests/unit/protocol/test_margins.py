@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
+from armslength.errors import CorruptFileError
 from armslength.laws import DiscreteLaplace
 from armslength.ledger.entry import ledger_entry
 from armslength.protocol.margins import margin_table
@@ -253,7 +254,7 @@ def test_a_protocol_without_margins_does_not_mention_them():
     assert (nothing, plain.margin_share, plain.margins_epsilon) == ((None,) * 4, 0, 0)
     assert plain.sketch_epsilon == Fraction(9, 10)
     for wrong in ({"margins": None}, {"margin_share": "0"}, {"margin_contribution": None}):
-        with pytest.raises(al.CorruptFileError):
+        with pytest.raises(CorruptFileError):
             al.Protocol.from_document({**plain.document(), **wrong})
 
 
@@ -291,7 +292,7 @@ PREFIX = {"rule": "prefix", "names": ["a", "b"], "prefixes": [["S"], ["T"]]}
 )
 def test_documents_that_are_refused(margins):
     document = protocol().document()
-    with pytest.raises(al.CorruptFileError):
+    with pytest.raises(CorruptFileError):
         al.Protocol.from_document({**document, "margins": margins})
 
 
@@ -312,12 +313,12 @@ def test_documents_that_are_refused(margins):
 )
 def test_numbers_of_a_document_that_are_refused(wrong):
     document = protocol().document()
-    with pytest.raises(al.CorruptFileError):
+    with pytest.raises(CorruptFileError):
         al.Protocol.from_document({**document, **wrong})
     for name in ("margins", "margin_share", "margin_contribution"):
         less = {key: value for key, value in document.items() if key != name}
         assert not jsonschema.Draft202012Validator(SCHEMA).is_valid(less)
-        with pytest.raises(al.CorruptFileError):
+        with pytest.raises(CorruptFileError):
             al.Protocol.from_document(less)
 
 

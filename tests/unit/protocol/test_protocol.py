@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import armslength as al
+from armslength.errors import CorruptFileError, UnsupportedVersionError
 from armslength.files import canonical_json
 from armslength.privacy.exact_numbers import decimal_text
 from flat_protocol import flat_protocol
@@ -130,23 +131,23 @@ def edit(protocol, **changes):
 @pytest.mark.parametrize(
     ("changes", "error", "says"),
     [
-        ({"version": 3}, al.UnsupportedVersionError, "newer than version 2"),
-        ({"version": True}, al.CorruptFileError, "whole number"),
-        ({"format": "other"}, al.CorruptFileError, "format"),
-        ({"surprise": 1}, al.CorruptFileError, "unknown 'surprise'"),
-        ({"epsilon": "2"}, al.CorruptFileError, "another scale"),
-        ({"epsilon": 1}, al.CorruptFileError, "epsilon"),
-        ({"derived": {"grid_radius": "1", "scale": "0x1.0p-3"}}, al.CorruptFileError, "edited by hand"),
-        ({"noise": "auto"}, al.CorruptFileError, "noise"),
+        ({"version": 3}, UnsupportedVersionError, "newer than version 2"),
+        ({"version": True}, CorruptFileError, "whole number"),
+        ({"format": "other"}, CorruptFileError, "format"),
+        ({"surprise": 1}, CorruptFileError, "unknown 'surprise'"),
+        ({"epsilon": "2"}, CorruptFileError, "another scale"),
+        ({"epsilon": 1}, CorruptFileError, "epsilon"),
+        ({"derived": {"grid_radius": "1", "scale": "0x1.0p-3"}}, CorruptFileError, "edited by hand"),
+        ({"noise": "auto"}, CorruptFileError, "noise"),
         (
             {"transform": {"name": "os.system", "parameters": {}}},
-            al.CorruptFileError,
+            CorruptFileError,
             "transform must be one of",
         ),
-        ({"transform": {"name": "FastJL", "parameters": {"density": "1"}}}, al.CorruptFileError, "valid"),
-        ({"unit": 3}, al.CorruptFileError, "unit"),
-        ({"transform": 3}, al.CorruptFileError, "name and parameters"),
-        ({"total_share": "0.5"}, al.CorruptFileError, "scale, total_scale"),
+        ({"transform": {"name": "FastJL", "parameters": {"density": "1"}}}, CorruptFileError, "valid"),
+        ({"unit": 3}, CorruptFileError, "unit"),
+        ({"transform": 3}, CorruptFileError, "name and parameters"),
+        ({"total_share": "0.5"}, CorruptFileError, "scale, total_scale"),
     ],
 )
 def test_edited_documents_are_refused(changes, error, says, tmp_path):
@@ -162,7 +163,7 @@ def test_missing_fields_are_named(tmp_path):
     document = al.Protocol(SPARSE, epsilon=1).document()
     del document["delta"]
     (tmp_path / "p.json").write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(al.CorruptFileError, match="missing 'delta'"):
+    with pytest.raises(CorruptFileError, match="missing 'delta'"):
         al.Protocol.load(tmp_path / "p.json")
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import armslength as al
+from armslength.errors import CorruptFileError
 from armslength.protocol.record import escaped, prefix
 from flat_protocol import flat_protocol
 
@@ -130,7 +131,7 @@ def test_a_pair_names_columns_of_the_record():
     with pytest.raises(KeyError, match="no column 'x'"):
         protocol(pairs=[("age", "x")])
     document = protocol(pairs=[("age", "sex")]).document()
-    with pytest.raises(al.CorruptFileError, match="no column 'x'"):
+    with pytest.raises(CorruptFileError, match="no column 'x'"):
         al.Protocol.from_document({**document, "record_pairs": [["age", "x"]]})
 
 
@@ -156,14 +157,14 @@ def test_protocols_that_cannot_have_a_record(known):
 )
 def test_documents_that_are_refused(change):
     document = {**protocol({"age": "18,40", "sex": "category"}, [("age", "sex")]).document(), **change}
-    with pytest.raises(al.CorruptFileError):
+    with pytest.raises(CorruptFileError):
         al.Protocol.from_document(document)
 
 
 def test_a_document_without_its_pairs_is_refused():
     document = protocol().document()
     del document["record_pairs"]
-    with pytest.raises(al.CorruptFileError, match="record_pairs"):
+    with pytest.raises(CorruptFileError, match="record_pairs"):
         al.Protocol.from_document(document)
 
 

@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse
 
 import armslength as al
+from armslength.errors import CorruptFileError
 from armslength.ingest.arrays import projected_sums
 from armslength.noise import draw as door
 from armslength.releasing import release as release_module
@@ -167,12 +168,12 @@ def test_a_sketch_in_the_clear_is_marked_everywhere(tmp_path):
 
 def test_the_ledger_refuses_what_is_no_ledger(tmp_path):
     (tmp_path / "text").write_text("not a database, but long enough to look at " * 50, encoding="utf-8")
-    with pytest.raises(al.CorruptFileError, match="is not a ledger"):
+    with pytest.raises(CorruptFileError, match="is not a ledger"):
         al.Ledger(tmp_path / "text")
     with sqlite3.connect(tmp_path / "other.sqlite") as connection:
         connection.execute("CREATE TABLE t (x)")
     connection.close()
-    with pytest.raises(al.CorruptFileError, match="another database"):
+    with pytest.raises(CorruptFileError, match="another database"):
         al.Ledger(tmp_path / "other.sqlite")
     with pytest.raises(FileNotFoundError, match="folder"):
         al.Ledger(tmp_path / "no folder" / "ledger.sqlite", create=True)

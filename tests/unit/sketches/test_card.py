@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import armslength as al
+from armslength.errors import CorruptFileError
 from armslength.files import canonical_json
 from armslength.sketches.card import check_card, guarantee_in_words, officer_page, release_card, release_facts
 from armslength.sketches.sketch_file import read_file
@@ -66,7 +67,7 @@ def test_every_protocol_has_a_card_that_is_json_and_belongs_to_it_alone(protocol
     assert all(words and "\n" not in words for words in card["releases"][0]["page"].values())
     for other in PROTOCOLS:
         if other != protocol:
-            with pytest.raises(al.CorruptFileError, match="release card"):
+            with pytest.raises(CorruptFileError, match="release card"):
                 check_card(card, [(other, "rows")])
 
 
@@ -79,7 +80,7 @@ def test_one_changed_fact_is_refused():
         for group in groups:
             place = place[group]
         place[name] = "another"
-        with pytest.raises(al.CorruptFileError, match="release card"):
+        with pytest.raises(CorruptFileError, match="release card"):
             check_card(card, [(LAPLACE, "rows")])
 
 
@@ -97,7 +98,7 @@ def test_cards_that_are_none_are_refused():
         {**card, "in_clear": 0},
         {**card, "in_clear": True},
     ):
-        with pytest.raises(al.CorruptFileError, match="release card"):
+        with pytest.raises(CorruptFileError, match="release card"):
             check_card(other, [(LAPLACE, "rows")])
 
 
@@ -107,7 +108,7 @@ def test_facts_may_be_added_and_words_may_differ_but_no_fact_may_be_missing():
     check_card(card, [(LAPLACE, "rows")])
     for name in release_facts(LAPLACE, "rows"):
         release = {key: value for key, value in card["releases"][0].items() if key != name}
-        with pytest.raises(al.CorruptFileError, match="release card"):
+        with pytest.raises(CorruptFileError, match="release card"):
             check_card({**card, "releases": [release]}, [(LAPLACE, "rows")])
 
 

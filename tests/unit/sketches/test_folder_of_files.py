@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
+from armslength.errors import CorruptFileError
 from armslength.sketches import sketch_file, sketch_format
 from sealed import write_sealed
 
@@ -92,7 +93,7 @@ def test_a_file_without_row_groups_is_refused(folder):
     path = folder / "a.parquet"
     with pq.ParquetWriter(folder / "none.parquet", pq.read_schema(path)):
         pass
-    with pytest.raises(al.CorruptFileError, match=r"none\.parquet is damaged"):
+    with pytest.raises(CorruptFileError, match=r"none\.parquet is damaged"):
         al.load(folder)
 
 
@@ -122,7 +123,7 @@ def test_what_is_no_folder_of_sketch_files(folder, tmp_path):
     with pytest.raises(al.ParameterError, match="no sketch files in"):
         al.load(tmp_path / "empty")
     (folder / "notes.txt").write_text("hello")
-    with pytest.raises(al.CorruptFileError, match=r"notes\.txt .*not a sketch file"):
+    with pytest.raises(CorruptFileError, match=r"notes\.txt .*not a sketch file"):
         al.load(folder)
     (folder / "notes.txt").unlink()
     os.mkfifo(folder / "pipe")  # which nobody may wait for
@@ -139,7 +140,7 @@ def test_damage_is_found(folder):
     data = bytearray(path.read_bytes())
     data[4:200] = bytes(196)
     path.write_bytes(data)
-    with pytest.raises(al.CorruptFileError, match=r"y\.parquet is damaged"):
+    with pytest.raises(CorruptFileError, match=r"y\.parquet is damaged"):
         al.load(folder)
 
 
@@ -148,5 +149,5 @@ def test_hostile_columns_are_refused(folder):
     old = pq.read_table(path)
     long = pa.array(["x" * 5000] * 10)
     write_sealed(old.set_column(0, old.schema.field("label"), long), path)
-    with pytest.raises(al.CorruptFileError, match="has labels"):
+    with pytest.raises(CorruptFileError, match="has labels"):
         al.load(folder)

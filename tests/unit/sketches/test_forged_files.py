@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
+from armslength.errors import CorruptFileError, OutOfMemoryError
 from armslength.sketches.sketch_format import read_labels
 from forged_parquet import column_of, field, forge, group_of
 from sealed import write_sealed
@@ -32,7 +33,7 @@ import armslength as al
 
 try:
     al.load(sys.argv[1])
-except al.CorruptFileError as problem:
+except CorruptFileError as problem:
     print(problem, flush=True)
 os._exit(7)  # reading is what is tested, not how the threads of libraries end
 """
@@ -77,14 +78,14 @@ def test_pages_that_unpack_to_more_than_announced_are_not_unpacked(path, monkeyp
 
     forge(path, change)
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", None)  # must not be reached
-    with pytest.raises(al.CorruptFileError, match="unpacks to more than its footer says"):
+    with pytest.raises(CorruptFileError, match="unpacks to more than its footer says"):
         al.load(path)
 
 
 def test_columns_count_if_the_group_says_less(path):
     long_labels(path, 2**16)
     forge(path, lambda footer: field(group_of(footer), 2).__setitem__(2, 1000))
-    with pytest.raises(al.CorruptFileError, match="more than 1000000 bytes"):
+    with pytest.raises(CorruptFileError, match="more than 1000000 bytes"):
         al.load(path, limit=1_000_000)
 
 
@@ -93,7 +94,7 @@ def test_a_label_that_is_too_long_never_becomes_a_string():
     labels.offset = 0
     labels.__len__.return_value = 2
     column = SimpleNamespace(combine_chunks=lambda: SimpleNamespace(dictionary=labels))
-    with pytest.raises(al.CorruptFileError, match="has labels"):
+    with pytest.raises(CorruptFileError, match="has labels"):
         read_labels(column)
     labels.to_pylist.assert_not_called()
 
@@ -103,7 +104,7 @@ def test_repeated_prefixes_are_refused(path):
     write_sealed(
         pq.read_table(path), path, use_dictionary=False, column_encoding={"label": "DELTA_BYTE_ARRAY"}
     )
-    with pytest.raises(al.CorruptFileError, match="damaged"):
+    with pytest.raises(CorruptFileError, match="damaged"):
         al.load(path)
 
 
@@ -115,13 +116,13 @@ def test_negative_counts_do_not_pay_for_others(column, path):
         field(column_of(footer, column), 5)[2] = -(10**10)
 
     forge(path, change)
-    with pytest.raises(al.CorruptFileError, match="damaged"):
+    with pytest.raises(CorruptFileError, match="damaged"):
         al.load(path)
 
 
 def test_a_negative_size_does_not_pay_for_others(path):
     forge(path, lambda footer: field(group_of(footer), 2).__setitem__(2, -(10**12)))
-    with pytest.raises(al.CorruptFileError, match="damaged"):
+    with pytest.raises(CorruptFileError, match="damaged"):
         al.load(path)
 
 
@@ -130,7 +131,7 @@ def test_memory_that_is_not_there_is_said_in_one_line(path, monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", fail)
-    with pytest.raises(al.OutOfMemoryError, match="memory"):
+    with pytest.raises(OutOfMemoryError, match="memory"):
         al.load(path)
 
 
@@ -143,10 +144,10 @@ def test_a_limit_is_a_number_of_bytes(limit, path):
 def test_messages_stay_on_one_line_whatever_a_file_is_called(path):
     odd = path.rename(path.with_name("a\nb\x1b[31m.parquet"))
     assert len(al.load(odd)) == 40
-    with pytest.raises(al.CorruptFileError, match=r"a\\nb.* more than 5 bytes"):
+    with pytest.raises(CorruptFileError, match=r"a\\nb.* more than 5 bytes"):
         al.load(odd, limit=5)
     odd.write_bytes(b"no sketches")
-    with pytest.raises(al.CorruptFileError) as caught:
+    with pytest.raises(CorruptFileError) as caught:
         al.load(odd)
     assert str(caught.value).isprintable()
     assert r"a\nb\x1b[31m.parquet is" in str(caught.value)

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
+from armslength.errors import CorruptFileError
 from armslength.sketches.card import check_card, release_card
 from armslength.sketches.noises import UNKNOWN, Noises
 from armslength.sketches.sketch_file import load
@@ -90,7 +91,7 @@ def test_a_row_with_noise_must_say_what_was_released(tmp_path):
     head = json.loads(table.schema.metadata[b"armslength"])
     card = release_card([(PROTOCOL, UNKNOWN)], in_clear=False)
     write_sealed(table, tmp_path / "s.parquet", head={**head, "sources": [UNKNOWN], "card": card})
-    with pytest.raises(al.CorruptFileError, match="what was released"):
+    with pytest.raises(CorruptFileError, match="what was released"):
         load(tmp_path / "s.parquet")
 
 
@@ -109,7 +110,7 @@ def test_the_protocol_is_part_of_a_noise():
 def test_a_card_of_another_source_is_refused():
     card = release_card([(PROTOCOL, "rows")], in_clear=False)
     for source in ("events", "stream", "unknown"):
-        with pytest.raises(al.CorruptFileError, match="release card"):
+        with pytest.raises(CorruptFileError, match="release card"):
             check_card(card, [(PROTOCOL, source)])
 
 
@@ -118,7 +119,7 @@ def test_a_file_that_passes_rows_off_as_events_needs_a_new_card(tmp_path):
     table = pq.read_table(tmp_path / "s.parquet")
     head = json.loads(table.schema.metadata[b"armslength"])
     write_sealed(table, tmp_path / "s.parquet", head={**head, "sources": ["events"]})
-    with pytest.raises(al.CorruptFileError, match="release card"):
+    with pytest.raises(CorruptFileError, match="release card"):
         load(tmp_path / "s.parquet")
 
 

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import armslength as al
+from armslength.errors import CorruptFileError, UnsupportedVersionError
 from armslength.sketches import sketch_format
 from armslength.sketches.card import release_card
 from armslength.sketches.parquet_footer import DamagedFileError
@@ -166,7 +167,7 @@ BAD_TABLES = {
 def test_tables_that_are_not_sketches_are_refused(kind, path):
     released().save(path)
     rewrite(path, BAD_TABLES[kind])
-    with pytest.raises(al.CorruptFileError) as caught:
+    with pytest.raises(CorruptFileError) as caught:
         al.load(path)
     assert "\n" not in str(caught.value)
 
@@ -174,25 +175,25 @@ def test_tables_that_are_not_sketches_are_refused(kind, path):
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
-        ({"version": 5}, al.UnsupportedVersionError),
-        ({"version": 2}, al.UnsupportedVersionError),
-        ({"sources": None}, al.CorruptFileError),
-        ({"sources": []}, al.CorruptFileError),
-        ({"sources": ["rows", "rows"]}, al.CorruptFileError),
-        ({"sources": ["rumors"]}, al.CorruptFileError),
-        ({"sources": [["rows"]]}, al.CorruptFileError),
-        ({"sources": ["events"]}, al.CorruptFileError),  # without a contribution
-        ({"sources": ["stream"]}, al.CorruptFileError),  # the card says rows
-        ({"sources": ["unknown"]}, al.CorruptFileError),  # the same
-        ({"version": "1"}, al.CorruptFileError),
-        ({"version": 0}, al.UnsupportedVersionError),
-        ({"version": True}, al.CorruptFileError),
-        ({"protocols": [{}] * 1001}, al.CorruptFileError),
-        ({"format": "other"}, al.CorruptFileError),
-        ({"surprise": 1}, al.CorruptFileError),
-        ({"protocols": []}, al.CorruptFileError),
-        ({"protocols": [3]}, al.CorruptFileError),
-        ({"protocols": None}, al.CorruptFileError),
+        ({"version": 5}, UnsupportedVersionError),
+        ({"version": 2}, UnsupportedVersionError),
+        ({"sources": None}, CorruptFileError),
+        ({"sources": []}, CorruptFileError),
+        ({"sources": ["rows", "rows"]}, CorruptFileError),
+        ({"sources": ["rumors"]}, CorruptFileError),
+        ({"sources": [["rows"]]}, CorruptFileError),
+        ({"sources": ["events"]}, CorruptFileError),  # without a contribution
+        ({"sources": ["stream"]}, CorruptFileError),  # the card says rows
+        ({"sources": ["unknown"]}, CorruptFileError),  # the same
+        ({"version": "1"}, CorruptFileError),
+        ({"version": 0}, UnsupportedVersionError),
+        ({"version": True}, CorruptFileError),
+        ({"protocols": [{}] * 1001}, CorruptFileError),
+        ({"format": "other"}, CorruptFileError),
+        ({"surprise": 1}, CorruptFileError),
+        ({"protocols": []}, CorruptFileError),
+        ({"protocols": [3]}, CorruptFileError),
+        ({"protocols": None}, CorruptFileError),
     ],
 )
 def test_heads_that_are_not_ours_are_refused(changes, error, path):
@@ -206,19 +207,19 @@ def test_an_edited_protocol_is_refused(path):
     released().save(path)
     edited = {**PROTOCOL.document(), "epsilon": "0.1"}
     rewrite(path, protocols=[edited])
-    with pytest.raises(al.CorruptFileError, match="edited by hand"):
+    with pytest.raises(CorruptFileError, match="edited by hand"):
         al.load(path)
 
 
 def test_foreign_damaged_and_cut_files_are_refused(path):
     pq.write_table(pa.table({"label": ["a"]}), path)
-    with pytest.raises(al.CorruptFileError, match="not a sketch file"):
+    with pytest.raises(CorruptFileError, match="not a sketch file"):
         al.load(path)
     released().save(path)
     whole = path.read_bytes()
     for size in (0, 1, 4, 100, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:size])
-        with pytest.raises(al.CorruptFileError):
+        with pytest.raises(CorruptFileError):
             al.load(path)
     with pytest.raises(FileNotFoundError, match="no such file"):
         al.load(path.parent / "nowhere.parquet")
@@ -234,7 +235,7 @@ def test_a_file_that_unpacks_to_more_than_the_limit_is_refused_before_it_is_read
     assert path.stat().st_size < 300_000
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", None)  # must not be reached
     for limit in (10_000_000, 1000):
-        with pytest.raises(al.CorruptFileError, match=f"more than {limit} bytes"):
+        with pytest.raises(CorruptFileError, match=f"more than {limit} bytes"):
             al.load(path, limit=limit)
 
 
@@ -244,7 +245,7 @@ def test_other_columns_are_refused_before_they_are_unpacked(path, monkeypatch):
     rewrite(path, lambda old: old.append_column("extra", pa.nulls(3, wide)))
     assert path.stat().st_size < 100_000
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", None)  # must not be reached
-    with pytest.raises(al.CorruptFileError, match="columns"):
+    with pytest.raises(CorruptFileError, match="columns"):
         al.load(path)
 
 
@@ -256,7 +257,7 @@ def test_many_terms_of_noise_are_refused_before_they_are_unpacked(path, monkeypa
         lambda old: old.set_column(2, "noise", pa.array([[term] * 100_000] * 3, sketch_format.NOISE_TYPE)),
     )
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", None)  # must not be reached
-    with pytest.raises(al.CorruptFileError, match="unpack"):
+    with pytest.raises(CorruptFileError, match="unpack"):
         al.load(path, limit=30_000_000)
 
 
@@ -265,7 +266,7 @@ def test_a_protocol_that_would_scan_for_ever_is_refused(path):
     endless = al.Protocol(al.GaussianJL(input_dim=10, sketch_dim=4, seed="x"), epsilon=1).document()
     endless["transform"]["parameters"]["input_dim"] = 2**40
     rewrite(path, protocols=[endless])
-    with pytest.raises(al.CorruptFileError, match="2\\^26"):
+    with pytest.raises(CorruptFileError, match="2\\^26"):
         al.load(path)
 
 
@@ -279,7 +280,7 @@ def test_long_labels_are_cut_so_that_the_file_can_be_read(path):
 def test_values_that_are_no_lists(path):
     released().save(path)
     rewrite(path, lambda old: old.set_column(1, "values", pa.array([1, 2, 3])))
-    with pytest.raises(al.CorruptFileError):
+    with pytest.raises(CorruptFileError):
         al.load(path)
 
 
