@@ -10,6 +10,7 @@ import numpy as np
 import armslength as al
 import populations
 from armslength.estimates.intervals import METHODS, Level
+from armslength.estimates.totals import DOUBTFUL
 from audit.false_alarms import error_of_share
 from drawn_votes import Counted, Floats, Pairs, drawn_pairs, released, vote_protocol
 from populations import Population
@@ -141,7 +142,7 @@ def measured(
         found = [pairs.is_told_apart(tail) for tail in TAILS]
         found += [pairs.similarity(Level(tail, METHODS[0]))[1] < 1 for tail in END_TAILS]
         alarms.append([np.count_nonzero(each) for each in found])
-        is_said = pairs.has_people
+        is_said = pairs.has_people(DOUBTFUL)
         laws.append(pairs.law.moments(np.zeros_like(pairs.law.value))[0][is_said, 0])
         squares.append(pairs.law.value[is_said, 0])
     count = parties * REPEATS

@@ -75,7 +75,7 @@ def test_equal_populations_are_rarely_less_similar_than_1(name):
     population = make() if name == "three" else population_of(name)
     below, pairs = dict.fromkeys(ENDS, 0), 0
     for each in trials((population, population), people, 256, 1, parties=400):
-        pairs += len(each.has_people)
+        pairs += len(each.law.inner)
         for tail in ENDS:
             below[tail] += np.count_nonzero(each.similarity(Level(tail, "asymptotic"))[1] < 1)
     for tail, times in ENDS.items():
