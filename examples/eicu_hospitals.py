@@ -114,7 +114,7 @@ def true_mixes(events: pa.Table) -> NDArray[np.float64]:
 
 def show(sketches: al.Sketches, mixes: NDArray[np.float64]) -> None:
     """Print every pair of regions with the truth for these patients."""
-    pairs = al.compare(sketches).to_arrow().to_pylist()
+    pairs = al.compare(sketches, keep=True).to_arrow().to_pylist()
     unit = mixes / np.linalg.norm(mixes, axis=1, keepdims=True)
     truth = unit @ unit.T
     print(f"\n{'':22}  similarity  95% interval, all 6   these patients")

@@ -46,7 +46,6 @@ NAMES = [
     "nearest",
     "outliers",
     "plan",
-    "plane",
     "record_items",
     "release",
     "report",
