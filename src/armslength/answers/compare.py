@@ -24,7 +24,7 @@ from armslength.answers.pairs import (
     checked_sketches,
     each_pair_once,
     squared_distance_estimator,
-    verdicts,
+    verdict_numbers,
     without_small,
 )
 from armslength.checks import integer, one_of
@@ -416,8 +416,8 @@ def _pairs(
         limit: From which similarity on, or up to which distance, parties are alike.
         verdict: Which pairs to keep; None for all.
     """
-    numbers = [matrix[index] for matrix in (squares.value, *squares.rule.interval(levels[0]))]
-    distance, lower, upper = (np.sqrt(np.maximum(number, 0.0)) for number in numbers)
+    square, *ends = (matrix[index] for matrix in (squares.value, *squares.rule.interval(levels[0])))
+    distance, lower, upper = (np.sqrt(np.maximum(end, 0.0)) for end in (square, *ends))
     columns: dict[str, Any] = {"distance": distance, "lower": lower, "upper": upper}
     least = None
     if about != COUNTS:
@@ -428,12 +428,12 @@ def _pairs(
         columns |= {"distance": distance, "distance_lower": lower, "distance_upper": upper}
         for name in ("similarity", "distance"):
             columns[name] = pa.array(columns[name], from_pandas=True)  # NaN: unknown
-    words = verdicts(lower, upper, least, limit)
+    numbers = verdict_numbers(lower, upper, least, limit)
     rows, others = index
-    places = {"row": rows + tile.first_row, "column": others + tile.first_column, "square": numbers[0]}
-    names = {**squares.label_columns(index), "verdict": pa.array(words)}
+    places = {"row": rows + tile.first_row, "column": others + tile.first_column, "square": square}
+    names = {**squares.label_columns(index), "verdict": pa.array(VERDICTS).take(pa.array(numbers))}
     table = pa.table({**places, **names, **columns, "in_clear": squares.clear_lines(index)})
-    return table if verdict is None else table.filter(pa.array(words == verdict))
+    return table if verdict is None else table.filter(pa.array(numbers == VERDICTS.index(verdict)))
 
 
 def _first(

@@ -104,18 +104,25 @@ def alike_limit(alike: Any, about: str) -> float | None:
     return number("alike", alike, above=0.0, at_most=1.0)
 
 
-def verdicts(
+def verdict_numbers(
     lower: Floats, upper: Floats, similarity_lower: Floats | None, limit: float | None
-) -> NDArray[np.str_]:
-    """What is said of pairs with these ends of the distance and this lower end of the similarity.
+) -> NDArray[np.int8]:
+    """What is said of pairs with these ends of the distance and this lower end of the similarity: places in `VERDICTS`.
 
     For a given truth only one of "differ" and "alike" can be wrong, so a wrong verdict is as rare as an interval that misses.
     """
-    words = np.where(lower > 0, DIFFER, INCONCLUSIVE)
-    if limit is None:
-        return words
-    is_alike = upper <= limit if similarity_lower is None else similarity_lower >= limit
-    return np.where(is_alike, SAME, words)
+    numbers: NDArray[np.int8] = np.where(lower > 0, np.int8(0), np.int8(2))
+    if limit is not None:
+        numbers[upper <= limit if similarity_lower is None else similarity_lower >= limit] = 1
+    return numbers
+
+
+def verdicts(
+    lower: Floats, upper: Floats, similarity_lower: Floats | None, limit: float | None
+) -> NDArray[np.str_]:
+    """The same in words."""
+    words: NDArray[np.str_] = np.array(VERDICTS)[verdict_numbers(lower, upper, similarity_lower, limit)]
+    return words
 
 
 def measures(similarity: Floats | None, distance: Floats) -> dict[str, Floats]:

@@ -68,7 +68,6 @@ def tables_of(sketches):
     yield al.nearest(sketches[:2], sketches[2:]).to_arrow()
     yield al.outliers(sketches).to_arrow()
     yield al.cluster(sketches).to_arrow()
-    yield al.plane(sketches).to_arrow()
     yield al.drift(sketches[[3]], sketches[[3]]).to_arrow()
 
 

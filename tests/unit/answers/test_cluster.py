@@ -131,18 +131,6 @@ def test_rows_that_share_noise():
     check(al.cluster(doubled))
 
 
-def test_cuts():
-    found = al.cluster(three_groups(), level=SURELY)
-    assert found.flat(1).tolist() == [0] * 9
-    assert found.flat(3).tolist() == found.flat().tolist()
-    assert found.flat(9).tolist() == list(range(9))
-    for count in range(1, 10):
-        assert len(set(found.flat(count).tolist())) == count
-    for wrong in (0, 10, 2.5):
-        with pytest.raises(al.ParameterError, match="must"):
-            found.flat(wrong)
-
-
 def test_two_parties():
     found = al.cluster(three_groups()[:2])
     check(found)

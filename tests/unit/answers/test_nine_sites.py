@@ -8,6 +8,7 @@ noise beyond 14 of them, and 7 item groups on 2 sides, so e⁻¹⁴, which is 1e
 """
 
 import itertools
+import json
 
 import numpy as np
 import pyarrow as pa
@@ -89,7 +90,7 @@ def large(sites):
 
 
 def test_a_tiny_site_is_named_once_and_changes_nothing_that_is_said_of_the_others(sites, large):
-    for ask in (al.compare, al.outliers, al.nearest, al.plane):
+    for ask in (al.compare, al.outliers, al.nearest):
         found, alone = ask(sites, level=LEVEL), ask(large, level=LEVEL)
         assert found.note.count(TINY) == 1
         assert TINY not in alone.note
@@ -106,16 +107,15 @@ def test_a_tiny_site_is_named_once_and_changes_nothing_that_is_said_of_the_other
 
 
 def test_a_site_that_is_too_small_is_inconclusive_with_everybody(sites):
-    rows = al.compare(sites[[TINY]], sites, level=LEVEL).to_arrow().to_pylist()
-    rows = [row for row in rows if row["left"] != row["right"]]
-    assert {row["verdict"] for row in rows if TINY in (row["left"], row["right"])} == {"inconclusive"}
+    found = al.compare(sites[[TINY]], sites[list(LARGE)], about="populations", level=LEVEL)
+    assert set(found.to_arrow()["verdict"].to_pylist()) == {"inconclusive"}
 
 
 def test_a_tiny_site_is_there_if_it_is_kept(large):
     """With 300 people: so many that there surely are some, and still too few to say anything."""
     small = released(TINY, protocol(), people=300)
     rows = al.concat([large, small])
-    for ask in (al.compare, al.outliers, al.nearest, al.cluster, al.plane):
+    for ask in (al.compare, al.outliers, al.nearest, al.cluster):
         found, kept = (str(ask(rows, keep=keep).to_arrow().slice().to_pylist()) for keep in (False, True))
         assert TINY not in found
         assert TINY in kept
@@ -177,5 +177,5 @@ def test_other_settings_cost_only_the_answers_about_their_party(folder, odd, is_
     assert run("explain", tmp_path, name, *SURELY).exit_code != 0
     others = "--exclude", name, "--format", "json", *SURELY
     assert run("compare", tmp_path, *others).stdout == run("compare", folder, *others).stdout
-    found = run("outliers", tmp_path, *SURELY).stdout
-    assert UNEXPLAINED in next(line for line in found.splitlines() if f"{RECODED}:" in line)
+    found = json.loads(run("outliers", tmp_path, "--format", "json", *SURELY).stdout)
+    assert UNEXPLAINED in next(row["reasons"] for row in found if row["party"] == RECODED)

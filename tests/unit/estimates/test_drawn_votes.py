@@ -93,13 +93,8 @@ def test_pairs_are_those_of_the_estimates(tail):
     population, _ = drawn()
     counted = Counted.of(protocol, population), Counted.of(protocol, bundles(4, 0.5, ITEMS))
     rng = np.random.default_rng(5)
-    for people in (
-        60,
-        300,
-        400,
-        2000,
-        30_000,
-    ):  # of about 300, the noise decides whether they are sure at which level
+    # of 300 people, noise decides at which level there surely are some
+    for people in (60, 300, 400, 2000, 30_000):
         a, b = drawn_pairs(counted, (people, 30_000), 6, 1, rng)
         pairs = Pairs.of(a, b)
         rule = squared_shape_distances(a, b, beyond_chance=True).rule

@@ -74,7 +74,6 @@ ANSWERS = {
     "nearest": al.nearest,
     "outliers": al.outliers,
     "cluster": al.cluster,
-    "plane": al.plane,
     "items": lambda rows, **known: of_items(rows, rows.labels[0], rows.labels[1], **known),
     "items and the typical party": lambda rows, **known: of_items(rows, rows.labels[0], **known),
     "drift": lambda rows, **known: al.drift(rows, rows, **known),
@@ -118,7 +117,7 @@ def test_the_question_is_resolved_once(answer, monkeypatch):
         asked.append(about)
         return question(about, *sides, **known)
 
-    for module in ("compare", "nearest", "outliers", "cluster", "plane", "drift", "explain"):
+    for module in ("compare", "nearest", "outliers", "cluster", "drift", "explain"):
         monkeypatch.setattr(f"armslength.answers.{module}.question", noted)
     monkeypatch.setattr("armslength.estimates.questions.question", noted)
     (ANSWERS | ESTIMATES)[answer](SKETCHES["votes"]).to_arrow()

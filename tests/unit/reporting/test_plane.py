@@ -6,20 +6,12 @@ import numpy as np
 import pytest
 
 import armslength as al
-from armslength.answers.plane import Plane, noise_of_rows, scaling
+from armslength.reporting.plane import noise_of_rows, scaling
 from report_parties import hospitals
 from statistical.limits import check_variance, draws_for_variance
 
 LEVEL = 0.95
 RADIUS = math.sqrt(-2 * math.log(0.05))
-
-
-def placed(squares, *known):
-    """The plane of these squared distances."""
-    labels = tuple(map(str, range(len(squares))))
-    names = ("places", "reach", "axes", "share", "against")
-    parts = dict(zip(names, scaling(squares, *known), strict=True))
-    return Plane(labels=labels, **parts, about="counts", level=LEVEL, note="")
 
 
 def squared(points):
@@ -28,7 +20,7 @@ def squared(points):
 
 def test_points_of_a_plane_come_back_as_they_are():
     points = np.random.default_rng(1).normal(size=(9, 2)) * [30, 5]
-    plane = placed(squared(points), np.zeros(9), 10, 0.0, LEVEL)
+    plane = scaling(squared(points), np.zeros(9), 10, 0.0, LEVEL)
     assert plane.axes == 2
     np.testing.assert_allclose(squared(plane.places), squared(points), atol=1e-9)
     assert plane.share == pytest.approx(1)
@@ -40,19 +32,19 @@ def test_the_share_that_the_plane_shows_is_that_of_its_eigenvalues():
     points = np.random.default_rng(2).normal(size=(30, 4))
     centered = points - points.mean(axis=0)
     variances = np.sort(np.linalg.eigvalsh(centered.T @ centered))[::-1]
-    plane = placed(squared(points), np.zeros(30), 10, 0.0, LEVEL)
+    plane = scaling(squared(points), np.zeros(30), 10, 0.0, LEVEL)
     assert plane.share == pytest.approx(variances[:2].sum() / variances.sum())
 
 
 def test_negative_estimates_have_no_picture():
     negative = -np.ones((4, 4)) + np.eye(4)
-    plane = placed(negative, np.ones(4), 10, 0.1, LEVEL)
+    plane = scaling(negative, np.ones(4), 10, 0.1, LEVEL)
     assert plane.axes == 0
     assert not plane.places.any()
 
 
 def test_two_parties_have_one_axis():
-    plane = placed(np.array([[0.0, 100.0], [100.0, 0.0]]), np.ones(2), 4, 0.0, LEVEL)
+    plane = scaling(np.array([[0.0, 100.0], [100.0, 0.0]]), np.ones(2), 4, 0.0, LEVEL)
     assert plane.axes == 1
     assert abs(plane.places[0, 0] - plane.places[1, 0]) == pytest.approx(10)
     assert not plane.places[:, 1].any()
@@ -62,14 +54,14 @@ def test_two_parties_have_one_axis():
 
 def test_the_same_estimates_give_the_same_signs():
     points = np.random.default_rng(3).normal(size=(7, 2)) * [3, 1]
-    places = placed(squared(points), np.zeros(7), 2, 0.0, LEVEL).places
+    places = scaling(squared(points), np.zeros(7), 2, 0.0, LEVEL).places
     assert (places[np.argmax(np.abs(places), axis=0), [0, 1]] > 0).all()
 
 
 def test_eigenvalues_below_zero_are_counted():
     points = np.random.default_rng(4).normal(size=(6, 2)) * 10
     noisy = squared(points) - 50 * (1 - np.eye(6))
-    plane = placed(noisy, np.zeros(6), 2, 0.0, LEVEL)
+    plane = scaling(noisy, np.zeros(6), 2, 0.0, LEVEL)
     eigenvalues = np.linalg.eigvalsh(-(np.eye(6) - 1 / 6) @ noisy @ (np.eye(6) - 1 / 6) / 2)
     expected = -eigenvalues[eigenvalues < 0].sum() / eigenvalues[eigenvalues > 0].sum()
     assert expected > 0.01
@@ -92,7 +84,7 @@ def test_noise_moves_a_mark_as_far_as_its_ellipse_says():
     others = points + generator.normal(0, deviation, (count, width))
     estimates = squared(others) - 2 * width * deviation**2 * (1 - np.eye(count))
     noise = np.full(count, deviation**2)
-    plane = placed(estimates, noise, width, 0.0, LEVEL)
+    plane = scaling(estimates, noise, width, 0.0, LEVEL)
     values, vectors = axes_of(estimates)
     draws = draws_for_variance(3.0)
     centered = others - others.mean(axis=0)
@@ -110,7 +102,7 @@ def test_the_projection_moves_a_mark_as_far_as_its_ellipse_says():
     points = (generator.normal(size=(count, 2)) * [30, 20]) @ basis.T + generator.normal(size=(count, dim))
     points -= points.mean(axis=0)
     estimates = squared(points)
-    plane = placed(estimates, np.zeros(count), width, 2 / width, LEVEL)
+    plane = scaling(estimates, np.zeros(count), width, 2 / width, LEVEL)
     values, vectors = axes_of(estimates)
     draws = draws_for_variance(3.2)
     marks = np.empty((draws, 2))
