@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LONGEST_LABEL = 28
-_NUMBER_WIDTH = 11  # characters of a number with six digits and an exponent
 _ROWS_SHOWN = 10
 
 
@@ -103,11 +102,6 @@ class Column:
         """A column as wide as its longest label, up to a limit."""
         longest = max((len(label) for label in labels), default=0)
         return cls(heading, max(len(heading), min(longest, LONGEST_LABEL)), is_number)
-
-    @classmethod
-    def of_numbers(cls, heading: str) -> "Column":
-        """A column of numbers that are not known yet."""
-        return cls(heading, max(len(heading), _NUMBER_WIDTH), is_number=True)
 
 
 def heading(columns: Sequence[Column]) -> str:

@@ -110,7 +110,6 @@ PLOTS = {
     "pairs": lambda rows, **more: al.distances(rows).plot(kind="intervals", simultaneous=True, **more),
     "one row": lambda rows, **more: al.squared_distances(rows[0], rows).plot(**more),
     "totals": lambda rows, **more: al.totals(rows).plot(level=0.9, **more),
-    "cosines": lambda rows, **more: al.similarities(rows, about="counts").plot(**more),
     "map": lambda rows, **more: al.plane(rows).plot(**more),
     "clusters": lambda rows, **more: al.cluster(rows).plot(**more),
     "nearest": lambda rows, **more: al.nearest(rows, count=3).plot(**more),
@@ -120,7 +119,7 @@ PLOTS = {
     "two sides": lambda rows, **more: al.compare(rows[:1], rows, each=True).plot(**more),
     "top": lambda rows, **more: al.compare(rows, top=3).plot(**more),
 }
-HEAT_MAPS = ("heat map", "cosines", "compare", "two sides", "top")
+HEAT_MAPS = ("heat map", "compare", "two sides", "top")
 FEWEST = {"clusters": 2, "nearest": 2, "outliers": 3, "compare": 2, "top": 2}
 
 

@@ -35,7 +35,6 @@ RESULTS = {
     "between": al.squared_distances(ROWS, LATER),
     "norms": al.squared_norms(ROWS),
     "products": al.inner_products(ROWS),
-    "cosines": al.similarities(ROWS, about="counts"),
     "shapes": al.distances(ROWS, about="people"),
     "totals": al.totals(ROWS),
     "part": al.distances(ROWS)["clinic 1"],

@@ -1,6 +1,6 @@
-"""Squared distances, norms, inner products and cosines of rows as they are, and roots of squares.
+"""Squared distances, norms and inner products of rows as they are, and roots of squares.
 
-Squares are unbiased with their exact variance. Intervals of products and cosines are approximate: their variance has several unknowns.
+Squares are unbiased with their exact variance. Intervals of products are approximate: their variance has several unknowns.
 """
 
 import math
@@ -187,42 +187,6 @@ class Product:
         one_of("method of an approximate interval", level.method, METHODS[:1])
         reach = -ndtri(level.tail) * np.sqrt(self.variance)
         return self.value - reach, self.value + reach
-
-
-def cosines(a: Sketches, b: Sketches | None = None) -> Estimate:
-    """⟨x, y⟩ / (‖x‖·‖y‖) for every row of a against every row of b, or within a; 0 where a norm is not positive.
-
-    The interval combines those of the product and of both norms, each with a third of the error: approximate, and
-    wide rather than narrow.
-    """
-    left, right = checked_pair(a, b)
-    products, x, y = inner_products(a, b), squared_norms(left), squared_norms(right)
-    size = np.sqrt(np.maximum(x.value, 0.0))[:, None] * np.sqrt(np.maximum(y.value, 0.0))[None, :]
-    value = np.divide(products.value, size, out=np.zeros_like(size), where=size > 0)
-    rule = Cosine(products.rule, x.rule, y.rule)
-    return replace(products, quantity="cosines", value=np.clip(value, -1, 1), rule=rule)
-
-
-@dataclass(frozen=True)
-class Cosine:
-    """The rule of cosines."""
-
-    products: Rule
-    x: Rule
-    y: Rule
-    variance: None = None
-
-    def interval(self, level: Level) -> Bounds:
-        """The cosines that all three intervals allow."""
-        (low, high), (x_low, x_high), (y_low, y_high) = (
-            rule.interval(level.share(1 / 3)) for rule in (self.products, self.x, self.y)
-        )
-        smallest = np.sqrt(x_low[:, None] * y_low[None, :])
-        largest = np.sqrt(x_high[:, None] * y_high[None, :])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            lower = np.where(low >= 0, low / largest, low / smallest)
-            upper = np.where(high >= 0, high / smallest, high / largest)
-        return np.clip(np.nan_to_num(lower, nan=-1.0), -1, 1), np.clip(np.nan_to_num(upper, nan=1.0), -1, 1)
 
 
 def debiased_squares(

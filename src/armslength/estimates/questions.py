@@ -7,7 +7,7 @@ for volumes.
 
 from armslength.checks import one_of
 from armslength.errors import ParameterError
-from armslength.estimates.distances import as_distances, checked_pair, cosines, squared_distances
+from armslength.estimates.distances import as_distances, checked_pair, squared_distances
 from armslength.estimates.estimate import Estimate
 from armslength.estimates.shapes import (
     NO_POPULATIONS,
@@ -59,9 +59,12 @@ def squared_distances_about(a: Sketches, b: Sketches | None, about: str) -> Esti
 
 
 def similarities_about(a: Sketches, b: Sketches | None, about: str) -> Estimate:
-    """Cosines of rows ("counts"), or of rows divided by their totals."""
+    """Cosines of rows divided by their totals."""
     if about == COUNTS:
-        return cosines(a, b)
+        raise ParameterError(
+            "similarity compares profiles: ask about='populations' or about='people'; counts have distances and inner products",
+            "about",
+        )
     return shape_cosines(a, b, beyond_chance=about == POPULATIONS)
 
 
@@ -83,12 +86,12 @@ def distances(a: Sketches, b: Sketches | None = None, *, about: str | None = Non
 def similarities(a: Sketches, b: Sketches | None = None, *, about: str | None = None) -> Estimate:
     """How similar every row of a and every row of b are, or all pairs within a: from 0, nothing in common, to 1, the same profile.
 
-    The cosine of the profiles, with an approximate interval; for "counts" that of the raw vectors, which can be negative.
+    The cosine of the profiles, with an approximate interval.
 
     Args:
         a: One row for each party.
         b: The same; None for all pairs within a.
-        about: As for `distances`.
+        about: "populations" or "people"; None takes the first of them that the releases allow.
     """
     left, right = checked_pair(a, b)
     about = question(about, *((left,) if b is None else (left, right)))

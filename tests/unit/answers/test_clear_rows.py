@@ -29,7 +29,6 @@ ESTIMATES = {
     "distances": al.distances,
     "distances of counts": partial(al.distances, about="counts"),
     "similarities": al.similarities,
-    "cosines of counts": partial(al.similarities, about="counts"),
 }
 
 
