@@ -132,17 +132,23 @@ class Pairs:
     """Each row of some sketches against the row of the same number of others."""
 
     law: ShapeLaw
-    has_people: NDArray[np.bool_]
     shapes: Shapes
 
     @classmethod
     def of(cls, a: al.Sketches, b: al.Sketches, *, beyond_chance: bool = True) -> "Pairs":
         """All pairs."""
         shapes = Shapes(a, b, beyond_chance=beyond_chance)
-        law = shapes.law(*shapes.rows, is_paired=True)
-        level = Level(DOUBTFUL, METHODS[0])
-        left, right = (side.totals.is_positive(level) for side in shapes.sides)
-        return cls(law, left & right, shapes)
+        return cls(shapes.law(*shapes.rows, is_paired=True), shapes)
+
+    @property
+    def has_people(self) -> NDArray[np.bool_]:
+        """Whether both sides of each pair surely have people."""
+        return self._have_people(DOUBTFUL)
+
+    def _have_people(self, tail: float) -> NDArray[np.bool_]:
+        level = Level(min(tail, DOUBTFUL), METHODS[0])
+        left, right = (side.totals.is_positive(level) for side in self.shapes.sides)
+        return left & right
 
     def is_told_apart(self, tail: float) -> NDArray[np.bool_]:
         """Whether each pair is found to differ, where a miss has this probability: its lower end is above 0."""
@@ -153,9 +159,11 @@ class Pairs:
         lower, upper = self.law.interval(tail)
         lower = self.law.known_from(lower, tail)[:, 0]
         upper = np.where(self.law.is_coarse(upper, tail), np.inf, upper)[:, 0]
-        return np.where(self.has_people, lower, 0.0), np.where(self.has_people, upper, np.inf)
+        has_people = self._have_people(tail)
+        return np.where(has_people, lower, 0.0), np.where(has_people, upper, np.inf)
 
     def similarity(self, level: Level) -> tuple[Floats, Floats]:
         """Both ends of the cosine: those of `shape_cosines`."""
         lower, upper = self.shapes.likeness(*self.shapes.rows, is_paired=True).interval(level)
-        return np.where(self.has_people, lower[:, 0], 0.0), np.where(self.has_people, upper[:, 0], 1.0)
+        has_people = self._have_people(level.tail)
+        return np.where(has_people, lower[:, 0], 0.0), np.where(has_people, upper[:, 0], 1.0)
