@@ -235,16 +235,24 @@ def test_alike_wins_over_differ(one_odd, alike):
 
 def test_reasons_are_those_of_explain_against_the_typical_party(one_odd):
     """The level of all that could have been asked about is split among them."""
-    found = al.outliers(one_odd, level=0.9, alike=1)
-    differ = [row for row, verdict in enumerate(found.verdict) if verdict == "differ"]
-    assert 8 in differ
-    for row, label in enumerate(found.labels):
-        known = al.explain(one_odd, label, level=1 - 0.1 / 9).reasons() if row in differ else []
-        if known or row not in differ:
-            assert found.reasons[row] == ", ".join(known)
-        else:
-            assert found.reasons[row]  # that no item group was found to differ
-    assert "Injuries" in found.reasons[8]
+    is_split = False
+    for level in (0.05, 0.3, 0.6, 0.9):
+        found = al.outliers(one_odd, level=level, alike=1)
+        differ = [row for row, verdict in enumerate(found.verdict) if verdict == "differ"]
+        assert 8 in differ
+        assert "Injuries" in found.reasons[8]
+        for row, label in enumerate(found.labels):
+            known, alone = (
+                al.explain(one_odd, label, level=each).reasons() for each in (1 - (1 - level) / 9, level)
+            )
+            is_split |= row in differ and known != alone
+            if row not in differ:
+                assert not found.reasons[row]
+            elif known:
+                assert found.reasons[row] == ", ".join(known)
+            else:  # it says that no item group was found to differ
+                assert found.reasons[row] not in ("", ", ".join(alone))
+    assert is_split
 
 
 def test_what_is_printed(one_odd):
