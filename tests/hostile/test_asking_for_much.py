@@ -178,7 +178,7 @@ def test_verify_says_that_such_a_file_fails(hostile, computing_fails):
         "nearest s.parquet",
         "cluster s.parquet",
         "outliers s.parquet",
-        "alike s.parquet --left a --right b --within 1",
+        "explain s.parquet a b",
         "drift s.parquet s.parquet",
         "show p.json",
         "release events.csv --protocol p.json --person person --item item --label a --no-ledger -o o.parquet",

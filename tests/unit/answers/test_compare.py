@@ -2,6 +2,7 @@
 
 import pickle
 import tracemalloc
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -231,6 +232,11 @@ def test_memory_does_not_grow_with_the_number_of_pairs():
     assert peak < 6000**2 * 8 / 7, f"{peak / 2**20:.0f} MiB"
 
 
+def _first_only(comparison):
+    yield from comparison
+    raise AssertionError("more than the first pairs were asked for")
+
+
 def test_what_is_counted_of_very_many_pairs_is_counted_in_batches(mixed, monkeypatch):
     few = al.compare(mixed)
     counts, head = few.counts(), repr(few)
@@ -240,6 +246,8 @@ def test_what_is_counted_of_very_many_pairs_is_counted_in_batches(mixed, monkeyp
     assert str(counts["differ"]) in many.summary()
     assert many.most_different() is None
     assert repr(many).splitlines()[1:] == head.splitlines()[2:]  # without the summary
+    begun = replace(many, make_batches=lambda: _first_only(few))
+    assert repr(begun) == repr(many)
     differ = al.compare(mixed, verdict="differ")
     assert len(differ._head(3)[0]) == 3
     assert len(al.compare(mixed, top=2)._head(3)[0]) == 2
