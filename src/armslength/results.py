@@ -138,7 +138,7 @@ def similarity_text(value: float, lower: float, upper: float) -> str:
     if math.isnan(value) or (lower <= 0 and upper >= 1):
         return f"unknown ({max(lower, 0.0):.2f} to {upper:.2f})"
     digits = min(max(math.ceil(-math.log10(max(upper - lower, 1e-4))), 2), 4)
-    first, last = (f"{end:.{digits}f}" if 0 < end < 1 else f"{end:g}" for end in (lower, upper))
+    first, last = (f"{end:.{digits}f}" if end not in (-1, 0, 1) else f"{end:g}" for end in (lower, upper))
     return f"{value:.{digits}f} ({first} to {last})"
 
 

@@ -219,7 +219,13 @@ def test_the_script_writes_numbers_as_python_does(explained, browser):
     """Also where nothing is known, and where an end has no limit."""
     path = explained.path.with_name("texts.html")
     page = explained.path.read_text(encoding="utf-8")
-    numbers = [(0.1234, 0.01, 0.4), (0.99876, 0.9981, 1.0), (0.5, 0.0, 1.0), (153.2, 120.4, 190.9)]
+    numbers = [
+        (0.1234, 0.01, 0.4),
+        (0.99876, 0.9981, 1.0),
+        (0.5, 0.0, 1.0),
+        (0.25, -0.22, 0.58),
+        (153.2, 120.4, 190.9),
+    ]
     numbers += [(1234567.0, 1e6, 2e6), (0.0123456, 0.0123, 0.0124), (5.0, 2.0, math.inf), (0.0, 0.0, 12.0)]
     script = re.search(r"function similarityText.*?\n}\n", page, re.DOTALL)[0]
     script += re.search(r"function distanceText.*?\n}\n", page, re.DOTALL)[0]

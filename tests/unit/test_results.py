@@ -12,6 +12,7 @@ import pytest
 
 import armslength as al
 from armslength.answers.pairs import INCONCLUSIVE, VERDICTS, Answer
+from armslength.results import similarity_text
 from report_parties import with_margins
 
 MORE_OR_FEWER = ("more", "fewer", INCONCLUSIVE)
@@ -48,7 +49,6 @@ RESULTS = {
     "outliers by counts": al.outliers(ROWS, about="counts"),
     "explain": al.explain(VOTES, "ward 1", "ward 2"),
     "items": al.explain(VOTES, "ward 1", items=["A0", "S0"]),
-    "plane": al.plane(ROWS),
     "plan": al.plan(500, epsilon=1, distance=40, seed="x"),
     "protocol": PROTOCOL,
 }
@@ -70,13 +70,27 @@ def test_the_text_and_the_html_have_the_numbers(name):
     result = RESULTS[name]
     table = result.to_arrow()
     text, page = repr(result), result._repr_html_()
-    for column in ("value", "lower", "similarity", "distance", "x", "relative_error"):
+    for column in ("value", "lower", "similarity", "distance", "relative_error"):
         if column in table.column_names and name not in ("protocol", "explain"):  # which has points
             for number in table[column].to_pylist()[:5]:
                 assert f"{number:.6g}" in text
                 assert f">{number:.6g}<" in page
     if name == "protocol":
         assert all(f">{number}<" in page for number in ("0.25", "0.666667"))
+
+
+@pytest.mark.parametrize(
+    ("ends", "text"),
+    [
+        ((0.912, 0.884, 0.941), "0.91 (0.88 to 0.94)"),
+        ((0.99876, 0.9981, 1.0), "0.999 (0.998 to 1)"),
+        ((0.25, -0.220019, 0.58), "0.25 (-0.22 to 0.58)"),  # of counts that may be below 0
+        ((0.25, -1.0, 0.58), "0.25 (-1 to 0.58)"),
+        ((0.5, 0.0, 0.58), "0.50 (0 to 0.58)"),
+    ],
+)
+def test_a_similarity_has_as_many_digits_as_its_interval_supports(ends, text):
+    assert similarity_text(*ends) == text
 
 
 def test_long_results_print_their_first_lines_and_how_many_more_there_are():
@@ -107,7 +121,7 @@ def test_tables_have_plain_types(name):
         assert field.type in (pa.string(), pa.float64(), pa.int64(), pa.bool_()), field
     types = {
         **dict.fromkeys(("label", "left", "right", "query", "verdict", "field"), pa.string()),
-        **dict.fromkeys(("value", "lower", "upper", "similarity", "distance", "x", "y"), pa.float64()),
+        **dict.fromkeys(("value", "lower", "upper", "similarity", "distance"), pa.float64()),
         **dict.fromkeys(("resolved", "in_clear", "possible", "outlier", "apart"), pa.bool_()),
         **dict.fromkeys(("group", "rank"), pa.int64()),
     }
@@ -138,7 +152,7 @@ class NoPandas:
 
 sys.meta_path.insert(0, NoPandas())
 protocol = al.Protocol(al.Identity(input_dim=3), epsilon=1)
-sketches = protocol.release([[1, 2, 3], [4, 5, 6], [7, 8, 9]], ledger=al.NO_LEDGER)
+sketches = al.release(protocol, [[1, 2, 3], [4, 5, 6], [7, 8, 9]], ledger=al.NO_LEDGER)
 for result in (protocol, sketches, al.distances(sketches), al.outliers(sketches)):
     try:
         result.to_pandas()

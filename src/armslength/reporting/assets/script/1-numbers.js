@@ -41,7 +41,7 @@ function written(value) {
 function similarityText(value, lower, upper) {
   if (Number.isNaN(value) || (lower <= 0 && upper >= 1)) return `unknown (${Math.max(lower, 0).toFixed(2)} to ${upper.toFixed(2)})`;
   const digits = Math.min(4, Math.max(2, Math.ceil(-Math.log10(Math.max(upper - lower, 1e-4)))));
-  const end = (number) => (number > 0 && number < 1 ? number.toFixed(digits) : String(number));
+  const end = (number) => (Number.isInteger(number) ? String(number) : number.toFixed(digits));
   return `${value.toFixed(digits)} (${end(lower)} to ${end(upper)})`;
 }
 function distanceText(value, lower, upper) {
