@@ -24,7 +24,7 @@ _VERBS = (
     ("show", "--format", "csv"),
     ("compare",),
     ("compare", "--format", "json"),
-    ("nearest",),
+    ("cluster",),
     ("report", "-o", "report.html"),
 )
 _CODES = {0, 2, 3, 5}

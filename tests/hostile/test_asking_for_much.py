@@ -175,7 +175,6 @@ def test_verify_says_that_such_a_file_fails(hostile, computing_fails):
         "show --card p.json",
         "compare s.parquet",
         "report s.parquet -o r.html",
-        "nearest s.parquet",
         "cluster s.parquet",
         "outliers s.parquet",
         "explain s.parquet a b",

@@ -105,7 +105,7 @@ class Case(NamedTuple):
             items=self.items,
             unit="one person",
             total_share="0.5",
-            spread_sample=self.sample,
+            spread_sample=self.sample if self.contribution == "vote" else None,
         )
 
     @property

@@ -69,7 +69,7 @@ def test_tiles_of_counts_are_exactly_what_all_at_once_is(each):
 @pytest.mark.parametrize("each", [False, True])
 @pytest.mark.parametrize("about", ["populations", "people"])
 def test_numbers_are_those_of_the_estimates_for_the_same_question(mixed, about, each):
-    found = al.compare(mixed, about=about, level=0.9, each=each)
+    found = al.compare(mixed, about=about, level=0.9, each=each, keep=True)
     assert len(list(found)) > 2
     known = {"level": 0.9, "simultaneous": not each}
     lines = found.to_arrow().to_pylist()
@@ -84,9 +84,9 @@ def test_numbers_are_those_of_the_estimates_for_the_same_question(mixed, about, 
 def test_without_a_question_the_strongest_is_asked(mixed):
     assert al.compare(mixed).about == "populations"
     assert al.compare(mixed).to_arrow().equals(al.compare(mixed, about="populations").to_arrow())
-    about_people = al.compare(mixed, about="people")
-    assert about_people.note != al.compare(mixed).note
-    assert about_people.counts()["differ"] >= al.compare(mixed).counts()["differ"]
+    of_people, of_populations = (al.compare(mixed, about=about, keep=True) for about in ("people", None))
+    assert of_people.note != of_populations.note
+    assert of_people.counts()["differ"] >= of_populations.counts()["differ"]
 
 
 def test_each_pair_by_itself_has_narrower_intervals(mixed):
@@ -273,9 +273,14 @@ def test_a_comparison_can_be_sent_to_another_process(mixed):
 
 
 def test_a_party_without_people_is_inconclusive_and_everything_is_shown(mixed):
-    rows = al.concat([mixed[:3], mixed[3] - mixed[4]])
-    found = al.compare(rows, about="people")
-    lines = [row for row in found.to_arrow().to_pylist() if row["right"] == rows.labels[3]]
+    """Where it is asked about by name: pairs within one side are without it, even if small parties are kept."""
+    nobody = mixed[3] - mixed[4]
+    for known in ({}, {"keep": True}):
+        within = al.compare(al.concat([mixed[:3], nobody]), about="people", **known)
+        assert within.left == mixed.labels[:3]
+        assert within.note.count(nobody.labels[0]) == 1
+    found = al.compare(mixed[:3], nobody, about="people")
+    lines = found.to_arrow().to_pylist()
     ends = [(row["verdict"], row["distance_lower"], row["distance_upper"]) for row in lines]
     assert ends == [("inconclusive", 0.0, np.inf)] * 3
     assert [(row["similarity"], row["distance"]) for row in lines] == [(None, None)] * 3
@@ -284,8 +289,8 @@ def test_a_party_without_people_is_inconclusive_and_everything_is_shown(mixed):
 
 
 def test_who_is_in_all_pairs_that_are_inconclusive_is_named():
-    rows = with_margins([[0.1, 0.1, 0.3], [0.1, 0.9, 0.3]] * 2 + [[0.1, 0.1, 0.3]], people=[2000] * 4 + [8])
-    found = al.compare(rows, alike=0.8)
+    rows = with_margins([[0.1, 0.1, 0.3], [0.1, 0.9, 0.3]] * 2 + [[0.1, 0.1, 0.3]], people=[2000] * 4 + [60])
+    found = al.compare(rows, alike=0.8, keep=True)
     assert found.counts()["inconclusive"] == 4
     assert "ward 5" in found.summary()
     assert found.most_different() not in (None, ("ward 1", "ward 3"))

@@ -78,7 +78,7 @@ def by_pair(comparison):
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
 @pytest.mark.parametrize("about", ["populations", "people", "counts"])
 def test_a_pair_has_the_same_verdict_in_every_answer(parties, about, level):
-    known = {"about": about, "level": level}
+    known = {"about": about, "level": level, "keep": True}
     found = by_pair(al.compare(parties, **known))
     clusters = al.cluster(parties, **known)
     for i, left in enumerate(clusters.labels):

@@ -170,7 +170,7 @@ def test_it_is_about_shapes_not_sizes():
     assert by_shape[0, 3] < by_shape[0, 1] / 2
     assert al.nearest(sketches, count=1, about="people").labels[0] == ("3",)
     assert al.nearest(sketches, count=1, about="counts").labels[0] != ("3",)
-    groups = {about: al.cluster(sketches, about=about).groups() for about in ("people", "counts")}
+    groups = {about: al.cluster(sketches, about=about, alike=0.8).groups() for about in ("people", "counts")}
     assert groups == {"people": (("0", "3"),), "counts": ()}
 
 
