@@ -38,7 +38,7 @@ _LOWEST, _HIGHEST = 1e-4, 100.0  # relative errors in the figure of a plan
 def heat_map(
     value: Numbers, resolved: Marks, labels: Sequence[Sequence[str]], label: str, ax: Any, *, within: bool
 ) -> Any:
-    """Axes with a colored cell for each pair; pairs that are not resolved are gray and hatched.
+    """Axes with a colored cell for each pair; inconclusive pairs are gray and hatched.
 
     `within` leaves the diagonal empty. Here and below, `ax` is where to draw, None for a new figure, and `label` names
     the numbers, with their unit.

@@ -77,10 +77,10 @@ class Rehearsal:
     """What answers would look like.
 
     Attributes:
-        points: One row for each point of the grid, with means over all runs, after the one without noise, whose ε is None. Pairs are
-            told apart beyond chance, by profile, all together; no two parties of a group are. The right ones are true.
+        points: One row for each point of the grid, with means over all runs, after the one without noise, whose ε is None. Pairs
+            are found to differ, all together; no two parties of a group are. The right ones are true.
         pairs: How many pairs there are.
-        differ: How many truly differ: as made up, or as far as they are told apart without noise.
+        differ: How many truly differ: as made up, or as far as it is found without noise.
         groups: How many true groups of several parties there are: as made up, or found without noise.
     """
 
@@ -91,7 +91,7 @@ class Rehearsal:
 
     @property
     def chosen(self) -> Point:
-        """The point with the smallest ε that tells enough pairs apart; else the one that tells most apart."""
+        """The point with the smallest ε at which enough pairs are found to differ; else the one with most of them."""
         grid = [point for point in self.points if point["epsilon"]]
         return self._smallest("right", self.differ) or max(grid, key=lambda at: float(at["right"]))
 
@@ -99,8 +99,10 @@ class Rehearsal:
     def advice(self) -> str:
         """What to do, in words."""
         if not self.differ:
-            return "Even without noise no pair is told apart. A larger ε would not help; more people may."
-        count = f"{self.chosen['right']:.4g} of {self.differ:,} pairs that differ are told apart."
+            return (
+                "Even without noise no pair is found to differ. A larger ε would not help; more people may."
+            )
+        count = f"{self.chosen['right']:.4g} of {self.differ:,} pairs that differ are found."
         if not self._smallest("right", self.differ):
             remedy = "Try a larger ε, or parties with more people."
             return f"No point of this grid shows enough. The best is {setting_text(self.chosen)}: {count} {remedy}"
@@ -143,7 +145,7 @@ def rehearse(data: PublicData, epsilons: Sequence[str], dims: Sequence[int], sha
     points = []
     for (epsilon, dim), runs in zip(settings, answers, strict=True):
         means = np.mean([_counts(run, truth) for run in runs], axis=0).round(1).tolist()
-        counts = zip(("told_apart", "right", "groups", "right_groups"), means, strict=True)
+        counts = zip(("found", "right", "groups", "right_groups"), means, strict=True)
         points.append({"epsilon": epsilon, "sketch_dim": dim, **dict(counts)})
     return Rehearsal(points, len(parties) * (len(parties) - 1) // 2, int(truth[0].sum()), len(truth[1]))
 
@@ -159,6 +161,6 @@ def _answers(sketches: al.Sketches) -> _Answers:
 
 
 def _counts(answer: _Answers, truth: _Answers) -> tuple[int, int, int, int]:
-    """How many pairs are told apart, how many of those are true, and the same for groups."""
+    """How many pairs are found to differ, how many of those do, and the same for groups."""
     (pairs, groups), (differ, true_groups) = answer, truth
     return int(pairs.sum()), int((pairs & differ).sum()), len(groups), len(groups & true_groups)

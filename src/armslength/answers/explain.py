@@ -45,7 +45,7 @@ DOUBTFUL = 0.0005  # how often a side that has nobody may be taken for one that 
 _SURELY = 0.001  # how often people are said to have more item groups than count, although they do not
 _SHOWN_NOISE = 0.025  # how often the noise of the number of people is larger than shown
 _WORTH_A_NOTE = 0.005  # of the people, missing in a share
-_MOST_HIDDEN = 0.5  # of the people: where noise could hide more, "no difference found" says nothing
+_MOST_HIDDEN = 0.5  # of the people: where noise could hide more, that says nothing
 TYPICAL_NAME = "the typical party"
 UNEXPLAINED = (
     "a difference can still lie inside item groups, or in how many items a person has: ask about single items"
@@ -549,8 +549,8 @@ def _refusal(sides: Sequence[tuple[Side, Prevalence]], tail: float) -> str:
     bound = _bound(sides[0][0].rows)
     larger = min(max(2 * bound, bound + 5), len(sides[0][0].rows.margin_names))
     return (
-        f"people have more item groups than margin_contribution={bound} lets count: in {_joined(cut)} shares can be more than "
-        f"{100 * MOST_UNDERCOUNT:g} points too small; plan again with a larger one, such as margin_contribution={larger}"
+        f"many people have more than the {bound} item groups that count in full: in {_joined(cut)} shares can be more than "
+        f"{100 * MOST_UNDERCOUNT:g} points too small; plan again with a larger limit, such as item_groups_limit={larger}"
     )
 
 
@@ -559,7 +559,7 @@ def _hidden(answer: Explanation) -> str:
     a, b = answer.labels
     return (
         f"too few people to say: noise could hide differences of up to {100 * answer.largest:.0f} points between {a} and {b}; "
-        "add up similar parties, or plan a larger share of ε for margins (margin_share)"
+        "add up similar parties, or plan a larger share of ε for item groups (item_groups_share)"
     )
 
 

@@ -24,7 +24,7 @@ from armslength.results import table_lines
 
 _COLUMNS = ("person", "item", "group", "public_groups")
 _MADE_UP = ("parties", "people", "items_per_person", "seed")
-_TITLES = ("ε", "k", "pairs told apart", "right", "groups found", "right groups")
+_TITLES = ("ε", "k", "pairs found", "right", "groups found", "right groups")
 
 
 @click.command(
@@ -36,7 +36,7 @@ Examples:
              --public-groups @hospitals.txt -o rehearsal-last-year.html
 
 --epsilon and --sketch-dim may come several times: every combination is tried. Every person has one vote, split over all their
-items. Pairs are told apart beyond chance, all together at 95%. Right are those that truly differ: as made up, or as SOURCE shows
+items. Pairs are found to differ beyond chance, all together at 95 %. Right are those that truly do: as made up, or as SOURCE shows
 without noise. Enough is 90% of them. The line without noise shows what chance alone hides. Never rehearse with private data: its
 answers without noise are shown, and no ledger counts what is spent.
 """

@@ -91,7 +91,7 @@ def measures_items(transform: Transform, count: int, error: float) -> bool:
 
 
 def typical_reach(transform: Transform, count: int, law: Law, distance: float, error: float) -> float:
-    """The difference of a listed item that is told apart in most cases, before there is a sketch; in integer units.
+    """The difference of a listed item that is found in most cases, before there is a sketch; in integer units.
 
     Args:
         transform: One that measures so many items.

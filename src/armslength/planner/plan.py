@@ -321,6 +321,8 @@ def plan(  # noqa: PLR0913  # one argument for each thing that may be known
         made = _profile_plan(
             _profile_situation(shared, of_people, record, total_share, relation), checked_seed(seed)
         )
+    if made.has_protocol:
+        _ = made.protocol  # settings that no protocol can have are refused now
     return made
 
 

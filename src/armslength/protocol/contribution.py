@@ -75,7 +75,7 @@ class Votes(Contribution):
     """One vote of each person, split evenly over all different items that the person has in one group.
 
     Args:
-        total_share: The share of ε that goes to the number of people and to how far chance reaches, so that mixes can be compared. 0: neither.
+        total_share: The share of ε that goes to the number of people and to how far chance reaches, so that profiles can be compared. 0: neither.
         spread_sample: The share of people, drawn by a secret key, of whom it is counted how far chance reaches.
         record: For tables with one row for each person: what becomes of each column. A list of edges puts numbers into intervals, "category"
             takes values as they are, a list of categories those (others are "(other)"), and "year", "quarter", "month", "week" or "day" takes dates.

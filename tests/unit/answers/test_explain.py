@@ -404,7 +404,7 @@ def test_where_very_many_people_count_in_part_no_difference_is_named():
     each = counted(P, LABELS, [50_000] * 3, [[9_000] * 5] * 3, np.random.default_rng(2), [0, 5_000, 0])
     with pytest.raises(
         al.NotResolvableError,
-        match=r"more item groups than margin_contribution=2 lets count: in harbor shares.*margin_contribution=5",
+        match=r"more than the 2 item groups.*: in harbor shares.*item_groups_limit=5",
     ):
         al.explain(each, "north", "harbor")
     assert al.explain(each, "north", "hill").item_groups

@@ -89,7 +89,7 @@ def test_a_public_table_is_compared_with_itself_without_noise(ending, folder):
     document = json.loads(done.stdout)
     assert (document["pairs"], document["differ"]) == (6, 4)
     without_noise, with_noise = document["points"]
-    assert without_noise["right"] == without_noise["told_apart"] == 4
+    assert without_noise["right"] == without_noise["found"] == 4
     assert with_noise["right"] == 4
 
 
@@ -159,7 +159,7 @@ def test_made_up_people_have_about_as_many_items_as_asked():
 
 
 def point(epsilon, sketch_dim, right, groups=0.0):
-    counts = {"told_apart": right, "right": right, "groups": groups, "right_groups": groups}
+    counts = {"found": right, "right": right, "groups": groups, "right_groups": groups}
     return {"epsilon": epsilon, "sketch_dim": sketch_dim, **counts}
 
 
