@@ -20,7 +20,7 @@ def test_the_planned_sketch_explains_the_list(known, count):
     rows = al.release(
         al.Protocol(fixed, al.Counts(1), epsilon=1), np.ones((2, 5000), dtype=int), ledger=al.NO_LEDGER
     )
-    answer = al.explain_items(rows[0], rows[1], range(count))
+    answer = al.explain(rows, "0", "1", items=range(count))
     assert np.isfinite(answer.upper).any()
     assert count == len(answer.items)
 
@@ -96,7 +96,7 @@ def test_items_are_seen_from_where_the_plan_says(transform, count, distance):
         rows[::2, 0] = round(difference)
         made = al.release(protocol, rows, ledger=al.NO_LEDGER)
         answers = (
-            al.explain_items(made[2 * pair + 1], made[2 * pair], range(count), level=0.951)
+            al.explain(made, str(2 * pair + 1), str(2 * pair), items=range(count), level=0.951)
             for pair in range(pairs)
         )
         return np.mean([answer.verdict[answer.items.index("0")] == "more" for answer in answers])

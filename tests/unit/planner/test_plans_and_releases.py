@@ -63,7 +63,7 @@ def released(protocol, settings):
     """The table under this protocol, with what its settings need again."""
     again = {"vocabulary": settings["vocabulary"]} if "vocabulary" in settings else {}
     if settings.get("item_groups") is GROUPS:
-        again["margins"] = GROUPS
+        again["item_groups"] = GROUPS
     if protocol.record is None:
         again["item"] = "number" if protocol.items == "int64" else "item"
     return al.release(protocol, TABLE, person="id", label="x", ledger=al.NO_LEDGER, **again)
