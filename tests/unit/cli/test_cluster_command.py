@@ -49,36 +49,23 @@ def test_parties_of_one_group_are_listed_once(tmp_path):
 
 def test_parties_that_are_alike_can_be_in_one_group(file):
     """However surely a difference was found."""
-    assert json.loads(run(file, "--alike", 10**6, "--format", "json").stdout)["groups"] == [0] * 5
+    rows = json.loads(run(file, "--alike", 10**6, "--format", "json").stdout)
+    assert [row["group"] for row in rows] == [0] * 5
 
 
-def test_scripts_get_the_whole_tree(file):
+def test_scripts_get_a_row_for_each_party(file):
     found = al.cluster(al.load(file))
-    listed = json.loads(run(file, "--format", "json").stdout)
-    assert listed["linkage"] == found.linkage.tolist()
-    assert listed["differ"] == found.differ.tolist()
-    assert listed["merges"] == found.merges
-    assert listed["order"] == list(found.order)
-    assert listed["groups"] == listed["clusters"] == found.flat().tolist()
-    rows = list(csv.DictReader(io.StringIO(run(file, "--cut", "3", "--format", "csv").stdout)))
-    clusters = {row["party"]: row["cluster"] for row in rows}
-    assert clusters == {"a1": "0", "a2": "0", "b1": "1", "b2": "1", "c": "2"}
-    groups = {row["party"]: int(row["group"]) for row in rows}
-    assert [groups[label] for label in found.labels] == found.flat().tolist()
-    assert [int(row["position"]) for row in rows] == list(range(5))
-
-
-def test_a_cut_is_listed(file):
-    text = run(file, "--cut", "2").output
-    assert "cluster 1: c" in text
+    rows = json.loads(run(file, "--format", "json").stdout)
+    assert rows == found.to_arrow().to_pylist()
+    text = csv.DictReader(io.StringIO(run(file, "--format", "csv").stdout))
+    assert list(text) == [{name: str(value) for name, value in row.items()} for row in rows]
 
 
 def test_wrong_input_is_one_line(file, tmp_path):
     al.release(PROTOCOL, np.zeros((1, 300), dtype=int), ledger=al.NO_LEDGER).save(tmp_path / "one.parquet")
-    for arguments, message in [
-        ((file, "--cut", "9"), "--cut must be"),
-        ((tmp_path / "one.parquet",), "comparing needs at least 2 rows"),
-    ]:
+    for arguments, name in [((file, "--level", "2"), "--level"), ((tmp_path / "one.parquet",), "at least 2")]:
         result = run(*arguments)
         assert (result.exit_code, result.stdout) == (2, "")
-        assert result.stderr.startswith(f"armslength: {message}")
+        assert result.stderr.startswith("armslength: ")
+        assert name in result.stderr
+        assert result.stderr.count("\n") == 1

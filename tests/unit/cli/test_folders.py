@@ -45,7 +45,7 @@ def test_every_command_that_reads_sketch_files_takes_a_folder(folder, tmp_path):
         ["compare", "--only", "north,west", "--alike", 100],
         ["verify", "--format", "json"],
         ["show", "--format", "csv"],
-        ["cluster", "--cut", 2],
+        ["cluster"],
     ):
         found = run(command[0], folder, *command[1:])
         assert found.exit_code == 0, found.output

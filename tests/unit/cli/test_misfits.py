@@ -121,7 +121,7 @@ def test_other_seeds_are_an_error_in_python_and_where_nothing_is_left_to_compare
         done = run("explain", "study", *sides)
         assert done.exit_code == 5
         assert "lake (study/lake.parquet) cannot be compared with the others: its seed differs" in done.output
-    assert run("drift", "study", "study/lake.parquet", "--partial").exit_code == 5
+    assert run("drift", "study", "study/lake.parquet").exit_code == 5
 
 
 def test_what_is_asked_about_decides_what_is_usual(study):

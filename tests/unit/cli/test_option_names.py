@@ -11,7 +11,6 @@ OPTIONS = {
     "epsilon": "--epsilon",
     "total_share": "--total-share",
     "repeat": "--repeat",
-    "on_grid": "--on-grid",
 }
 
 
@@ -45,10 +44,11 @@ def test_an_error_of_a_missing_file_can_name_an_argument():
             "protocol new --epsilon 1 --sketch-dim 8 --sparsity 3",
             "--sparsity (3) must divide --sketch-dim (8)",
         ),
-        ("plan --epsilon 1", "give either --distance or --people"),
-        ("plan --epsilon 1 --people 1000 --distortion 0.1", "--people needs --contribution"),
+        ("plan --epsilon 1", "--people is missing"),
+        ("plan --epsilon 1 --people 1000 --distance 50", "--people is for"),
+        ("plan --epsilon 1 --people 1000 --about counts", "leave out --people"),
         ("compare s.parquet --about people", "--about 'people' needs"),
-        ("cluster s.parquet --cut 9", "--cut must"),
+        ("cluster s.parquet --level 2", "--level must"),
         ("compare s.parquet --fdr --each", "--fdr cannot be combined with --each"),
         ("rehearse --epsilon 0", "--epsilon must"),
     ],
