@@ -39,7 +39,7 @@ from armslength.sketches.sketches import Sketches, check_same_space
 
 _ROWS_IN_A_BATCH = 2**16  # so that a progress bar moves while they are written
 _MOST_KEPT = 2**20  # pairs of which a table is made for a summary
-_MOST_LINES = 60  # of the text
+_MOST_LINES = 30  # of the text
 _MOST_IN_ALL = 3  # parties that are named as those in all inconclusive pairs
 _WIDTH = len("0.9990 (0.9980 to 0.9999), not identical")
 
