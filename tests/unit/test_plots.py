@@ -12,6 +12,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 import armslength as al
+from armslength import plots
 from report_parties import with_margins
 
 PLANS = {
@@ -106,11 +107,6 @@ def parties(count, *, people=30):
 
 
 PLOTS = {
-    "heat map": lambda rows, **more: al.distances(rows).plot(kind="heatmap", **more),
-    "pairs": lambda rows, **more: al.distances(rows).plot(kind="intervals", simultaneous=True, **more),
-    "one row": lambda rows, **more: al.squared_distances(rows[0], rows).plot(**more),
-    "totals": lambda rows, **more: al.totals(rows).plot(level=0.9, **more),
-    "map": lambda rows, **more: al.plane(rows).plot(**more),
     "clusters": lambda rows, **more: al.cluster(rows).plot(**more),
     "nearest": lambda rows, **more: al.nearest(rows, count=3).plot(**more),
     "outliers": lambda rows, **more: al.outliers(rows).plot(**more),
@@ -119,7 +115,7 @@ PLOTS = {
     "two sides": lambda rows, **more: al.compare(rows[:1], rows, each=True).plot(**more),
     "top": lambda rows, **more: al.compare(rows, top=3).plot(**more),
 }
-HEAT_MAPS = ("heat map", "compare", "two sides", "top")
+HEAT_MAPS = ("compare", "two sides", "top")
 FEWEST = {"clusters": 2, "nearest": 2, "outliers": 3, "compare": 2, "top": 2}
 
 
@@ -148,25 +144,9 @@ def test_axes_can_be_given(name, monkeypatch):
     assert given.has_data()
 
 
-def test_pairs_that_are_not_resolved_are_hatched_and_the_others_colored():
-    estimate = al.distances(parties(12, people=1))
-    resolved = estimate.resolved()
-    assert 0 < resolved.sum() < 12 * 11
-    axes = estimate.plot()
-    (hatched,) = (patch for patch in axes.patches if patch.get_hatch())
-    (image,) = axes.images
-    for i in range(12):
-        for j in range(12):
-            assert hatched.get_path().contains_point((j, i)) == (i != j and not resolved[i, j])
-            assert image.get_array().mask[i, j] == (not resolved[i, j])
-    assert len(axes.get_legend().get_texts()) == 1
-    texts = {text.get_text() for text in axes.texts}
-    assert f"{estimate.value[0, 1]:.3g}" in texts
-
-
 def test_a_comparison_hatches_what_is_inconclusive_and_leaves_out_what_is_not_listed():
-    rows = with_margins([[0.1, 0.1, 0.3], [0.1, 0.9, 0.3]] * 2 + [[0.1, 0.1, 0.3]], [900] * 4 + [5])
-    found = al.compare(rows)
+    rows = with_margins([[0.1, 0.1, 0.3], [0.1, 0.9, 0.3]] * 2 + [[0.1, 0.1, 0.3]], [900] * 4 + [60])
+    found = al.compare(rows, keep=True)
     verdicts = {(row["left"], row["right"]): row for row in found.to_arrow().to_pylist()}
     assert set(found.counts().values()) == {2, 4}
     axes = found.plot()
@@ -179,43 +159,49 @@ def test_a_comparison_hatches_what_is_inconclusive_and_leaves_out_what_is_not_li
             assert is_hatched == (row["verdict"] == "inconclusive") == image.get_array().mask[place]
             if not is_hatched:
                 assert image.get_array()[place] == row["distance"]
-    (image,) = al.compare(rows, verdict="differ").plot().images
+    assert len(axes.get_legend().get_texts()) == 1
+    assert f"{verdicts['ward 1', 'ward 2']['distance']:.3g}" in {text.get_text() for text in axes.texts}
+    (image,) = al.compare(rows, verdict="differ", keep=True).plot().images
     assert (~image.get_array().mask).sum() == 2 * found.counts()["differ"]
 
 
 def test_intervals_are_drawn_where_they_are():
-    estimate = al.distances(parties(6), about="counts")["ward 3"]
-    axes = estimate.plot(level=0.8)
-    lower, upper = estimate.interval(0.8)
+    found = al.drift(parties(6), parties(6, people=60), about="counts", level=0.8)
+    axes = found.plot()
     drawn = sorted(
         (start, stop) for lines in axes.collections for (start, _), (stop, _) in lines.get_segments()
     )
-    np.testing.assert_allclose(drawn, sorted(zip(lower[0], upper[0], strict=True)))
+    np.testing.assert_allclose(drawn, sorted(found.distance[:, 1:].tolist()))
     names = [tick.get_text() for tick in axes.get_yticklabels()]
-    order = np.argsort(-estimate.value[0])
+    order = [found.labels[row] for row in np.argsort(-found.distance[:, 0])]
     assert [name for name in names if name.startswith("ward")] == [
-        estimate.labels[1][place] for place in order if estimate.labels[1][place].startswith("ward")
+        name for name in order if name.startswith("ward")
     ]
-    assert "data units" in axes.get_xlabel()
 
 
 @pytest.mark.parametrize("about", ["people", "counts"])
 def test_only_distances_of_counts_are_in_data_units(about):
-    rows = parties(4)
-    for estimate, is_in_units in ((al.distances, about == "counts"), (al.similarities, False)):
-        label = estimate(rows, about=about).plot(kind="intervals").get_xlabel()
-        assert ("data units" in label) == is_in_units
     for answer in (al.outliers, al.nearest):
-        assert ("data units" in answer(rows, about=about).plot().get_xlabel()) == (about == "counts")
+        assert ("data units" in answer(parties(4), about=about).plot().get_xlabel()) == (about == "counts")
 
 
-def test_an_interval_without_end_is_an_arrow():
-    one = al.Protocol(al.SparseJL(input_dim=40, sketch_dim=2, seed="x"), epsilon=1)
-    rows = al.release(one, np.eye(2, 40) * 900, ledger=al.NO_LEDGER)
-    estimate = al.distances(rows)
-    assert np.isinf(estimate.interval(0.99999, method="guaranteed")[1][0, 1])
-    axes = estimate.plot(level=0.99999, method="guaranteed")
-    assert ">" in [line.get_marker() for line in axes.lines if len(line.get_xdata())]
+def drawn_intervals(count, upper):
+    """So many intervals whose upper end is this one."""
+    ends = np.full(count, 2.0), np.full(count, 1.0), np.full(count, upper)
+    return plots.forest([f"p{row}" for row in range(count)], ends, np.ones(count, dtype=bool), "x", None)
+
+
+@pytest.mark.parametrize(("upper", "is_arrow"), [(3.0, False), (np.inf, True)])
+def test_an_interval_without_end_is_an_arrow(upper, is_arrow):
+    axes = drawn_intervals(2, upper)
+    assert (">" in [line.get_marker() for line in axes.lines if len(line.get_xdata())]) == is_arrow
+
+
+def test_many_lines_are_thinned_and_that_is_said():
+    assert not drawn_intervals(20, 3.0).get_ylabel()
+    axes = drawn_intervals(3160, 3.0)
+    assert "one row in 2" in axes.get_ylabel()
+    assert sum(len(lines.get_segments()) for lines in axes.collections) == 1580
 
 
 def test_merges_of_parties_that_differ_are_drawn_otherwise():
@@ -225,27 +211,6 @@ def test_merges_of_parties_that_differ_are_drawn_otherwise():
     assert len(styles) == len(set(clusters.within_group.tolist()))
     heights = sorted(max(line.get_xdata()) for line in axes.lines if len(line.get_xdata()))
     np.testing.assert_allclose(heights, clusters.linkage[:, 2])
-
-
-def test_points_and_ellipses_of_a_map_are_in_data_units():
-    plane = al.plane(parties(5, people=60))
-    axes = plane.plot()
-    np.testing.assert_allclose(np.array(axes.lines[0].get_data()).T, plane.places)
-    (ellipses,) = axes.collections
-    np.testing.assert_allclose(ellipses.get_widths(), 2 * plane.reach[:, 0])
-    np.testing.assert_allclose(ellipses.get_heights(), 2 * plane.reach[:, 1])
-
-
-def test_many_lines_are_thinned_and_that_is_said():
-    axes = al.distances(parties(80)).plot(kind="intervals")
-    assert "one row in 2" in axes.get_ylabel()
-
-
-def test_kinds_of_plots_are_checked():
-    with pytest.raises(al.ParameterError, match="kind"):
-        al.distances(parties(3)).plot(kind="pie")
-    with pytest.raises(al.ParameterError, match="kind"):
-        al.totals(parties(3)).plot(kind="heatmap")
 
 
 @pytest.mark.parametrize("name", ["plan", *PLOTS])
