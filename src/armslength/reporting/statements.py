@@ -90,7 +90,8 @@ def _of_two(findings: Findings) -> str:
     answer = findings.reasons.pair if isinstance(findings.reasons, Reasons) else None
     reasons = ""
     if isinstance(answer, str):
-        reasons = f"; item groups are {escaped(answer.split(';')[0].replace(_REFUSED, INCONCLUSIVE))}"
+        why = answer.split(";")[0].removeprefix(f"{_REFUSED}: ")
+        reasons = f"; item groups are {INCONCLUSIVE}: {escaped(why)}"
     elif answer is not None:
         found = escaped(", ".join(answer.reasons()))
         reasons = f"; {second} has {found}" if found else f"; {NONE_FOUND}"

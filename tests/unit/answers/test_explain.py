@@ -286,7 +286,7 @@ def test_nothing_is_said_where_noise_could_hide_nearly_any_difference():
     few = counted(noisy, ["few", "many"], [400, 40_000], [[40] * 5, [4000] * 5], np.random.default_rng(1))
     with pytest.raises(
         al.NotResolvableError,
-        match=r"^too few people to say: noise could hide differences of up to \d+ points between few and many; .*margin_share",
+        match=r"^too few people to say: noise could hide differences of up to \d+ points between few and many; .*item_groups_share",
     ):
         al.explain(few, "few", "many")
     (text,) = explain_sides([*map(Side.of, few)], [(0, 1)], about="populations", level=0.95)

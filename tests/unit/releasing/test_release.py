@@ -60,7 +60,7 @@ def test_two_releases_differ_and_have_their_own_noise_ids():
         ({"ledger": None}, "ledger must be a file"),
         ({"labels": ["a"]}, "name 3 rows"),
         ({"labels": ["a", "a", "b"]}, "differ from each other"),
-        ({"population": ""}, "population is missing"),
+        ({"population": " "}, "population"),
         ({"items": NAMES}, "items cannot be given"),
         ({"threads": 0}, "threads must be"),
         ({"labels": ["a", "b\nc", "d"]}, "printable"),
@@ -72,6 +72,20 @@ def test_bad_arguments_cost_nothing(arguments, says, tmp_path, monkeypatch):
     with pytest.raises(al.ParameterError, match=says):
         al.release(COUNTS, X, **{"ledger": ledger, "population": "p", **arguments})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_name_all_people_of_a_ledger_are_one_population(tmp_path):
+    new, named = (tmp_path / f"{name}.sqlite" for name in ("new", "named"))
+    al.release(COUNTS, X, ledger=al.Ledger(new, create=True))
+    with pytest.raises(al.BudgetError):  # the same labels again
+        al.release(COUNTS, X, ledger=new)
+    al.release(COUNTS, X, ledger=new, labels=["d", "e", "f"])
+    assert len(al.Ledger(new).entries()) == len(al.Ledger(new).entries("everybody")) == 2
+    al.release(COUNTS, X, ledger=al.Ledger(named, create=True), population="staff")
+    with pytest.raises(al.ParameterError, match="staff") as caught:
+        al.release(COUNTS, X, ledger=named, labels=["d", "e", "f"])
+    assert caught.value.arguments == ("population",)
+    assert len(al.Ledger(named).entries()) == 1
 
 
 INPUT_NOISE = al.Protocol(

@@ -106,7 +106,6 @@ def test_the_ledger_is_charged_once_with_the_groups_as_labels(tmp_path):
         ({"item": "who"}, "different columns"),
         ({"ledger": None}, "ledger must be a file"),
         ({"ledger": "unused.sqlite"}, "no such ledger"),
-        ({"ledger": al.Ledger("unused.sqlite", create=True)}, "population is missing"),
         ({"memory": "lots"}, "memory must be a size"),
         ({"vocabulary": ["a"]}, "open vocabulary"),
         ({"group": None, "public_groups": None}, "give label if"),

@@ -30,6 +30,7 @@ def path(tmp_path):
 OPENED = """
 import os, sys
 import armslength as al
+from armslength.errors import CorruptFileError
 
 try:
     al.load(sys.argv[1])
