@@ -173,8 +173,10 @@ def _transform(
     if name == "Identity":
         if input_dim is None:
             raise click.UsageError("--transform Identity needs --input-dim")
-        if sparse != {"sparsity": 1, "construction": "block"}:
-            raise click.UsageError("Identity has no --sparsity or --construction; leave them out")
+        if sparse != {"sparsity": 1, "construction": "block"} or sketch_dim is not None:
+            raise click.UsageError(
+                "Identity has no --sketch-dim, --sparsity or --construction; leave them out"
+            )
         return al.Identity(input_dim=input_dim)
     if sketch_dim is None:
         raise click.UsageError("--sketch-dim is missing; `armslength plan` finds a good one")

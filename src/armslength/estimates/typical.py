@@ -31,8 +31,8 @@ def weights_of(totals: Floats) -> Floats:
 def large_enough(sketches: Sketches, *, beyond_chance: bool) -> NDArray[np.bool_]:
     """For each row whether anything can be said of its profile.
 
-    It cannot where the number of people may be 0 or is too coarse, or where noise and chance are so large that even a profile without a
-    common item would not be found to differ, among all pairs together.
+    It cannot where the number of people may be 0, or where noise and chance are so large that even a profile without a common item would
+    not be found to differ, among all pairs together.
     """
     is_large = has_sure_total(sketches)
     tail = Level.of(_LEVEL, METHODS[0], max(1, len(sketches) * (len(sketches) - 1) // 2)).tail
@@ -50,7 +50,7 @@ def large_enough(sketches: Sketches, *, beyond_chance: bool) -> NDArray[np.bool_
     law = shapes.law(rows, known, is_paired=True)
     equal = np.zeros_like(law.inner)
     can_differ = law.limits(equal, tail)[1] < 2 * mix[:, None]
-    is_large[is_large] = (can_differ & ~law.is_coarse(equal, tail))[:, 0]
+    is_large[is_large] = can_differ[:, 0]
     return is_large
 
 

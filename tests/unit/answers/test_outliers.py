@@ -133,7 +133,7 @@ def test_parties_that_are_too_small_are_left_out_and_named():
 
 
 def test_whoever_is_large_enough_can_differ():
-    """A party is left out if even one that shares no item with the others could not be told apart, or its number of people is coarse."""
+    """A party is left out if even one that shares no item with the others could not be found to differ."""
     generator = np.random.default_rng(2)
     sizes = [20, 60, 120, 250, 500, 1000]
     parties = [[[f"B{generator.integers(10)}"] for _ in range(5000)] for _ in range(3)]

@@ -151,10 +151,11 @@ def test_outliers_come_with_reasons(tmp_path, monkeypatch):
 def test_small_parties_are_named_once_and_kept_if_asked(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(1)
-    people = [400, *[20_000] * 3]
+    people = [100, *[20_000] * 3]
     names = ["tiny", "north", "south", "bay"]
     counts = rng.binomial(np.array(people)[:, None], [0.02, 0.3, 0.05, 0.1, 0.2])
-    counted(chapters(), names, people, counts, rng).save("s.parquet")
+    # half of ε says that there are 100 people, and a tenth is not enough for their profile
+    counted(chapters(total_share="0.5"), names, people, counts, rng).save("s.parquet")
     for verb in ("compare", "outliers", "cluster"):
         done = run(verb, "s.parquet")
         assert done.exit_code == 0, done.output

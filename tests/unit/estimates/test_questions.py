@@ -34,7 +34,7 @@ SKETCHES["shared votes"] = al.concat([SKETCHES["votes"], SKETCHES["votes"]["a"] 
 STRONGEST = {
     "votes": "populations",
     "totals": "people",
-    "no people": "counts",
+    "no people": "people",
     "arrays": "counts",
     "sum of votes": "populations",
     "twice a vote": "people",
@@ -55,12 +55,11 @@ def test_what_two_sides_share_counts_too():
     assert question(None, rows, SKETCHES["arrays"]) == "counts"
 
 
-def test_one_side_that_may_have_nobody_leaves_counts_unless_it_is_about_people():
+def test_too_few_people_change_no_question():
     rows, few = WITH_FEW[:4], WITH_FEW["few"]
-    assert question(None, rows, few) == "counts"
-    assert question(None, rows, few, of_people=True) == "populations"
+    assert question(None, rows, few) == question(None, few) == question(None, WITH_FEW) == "populations"
+    assert question(None, SKETCHES["arrays"], of_people=True) == "people"
     assert question("counts", rows, few, of_people=True) == "counts"
-    assert question(None, WITH_FEW) == "populations"  # of several, those that have people are enough
 
 
 def of_items(rows, *sides, **known):
