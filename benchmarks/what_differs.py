@@ -272,7 +272,7 @@ def _margins(case: Case, rows: al.Sketches, pair: tuple[str, str]) -> tuple[floa
     """What `al.explain` finds of the people counted, as the histogram's intervals are about them, too."""
     truth = case.prevalences(pair[1]) - case.prevalences(pair[0])
     try:
-        found = al.explain(rows, *pair, about="people", level=1 - ERROR)
+        found: Any = al.explain(rows, *pair, about="people", level=1 - ERROR)
     except al.NotResolvableError:
         return 0.0, 0.0, 0.0
     names = [*case.prefixes, "(other)"]
