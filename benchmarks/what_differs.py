@@ -331,7 +331,9 @@ def _items(
     numbers = {item: number for number, item in enumerate(case.vocabulary)}
     value, lower, upper = np.full((3, len(truth)), [[np.nan], [-np.inf], [np.inf]])
     try:
-        found = al.explain(rows, *pair, items=listed, about="people", level=1 - ERROR, vocabulary=vocabulary)
+        found: Any = al.explain(
+            rows, *pair, items=listed, about="people", level=1 - ERROR, vocabulary=vocabulary
+        )
     except al.NotResolvableError:
         if vocabulary is None:
             return 0.0, 0.0, 0.0

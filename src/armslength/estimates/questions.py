@@ -15,6 +15,7 @@ from armslength.estimates.shapes import (
     shape_cosines,
     squared_shape_distances,
 )
+from armslength.estimates.totals import has_sure_total
 from armslength.sketches.sketches import Sketches
 
 POPULATIONS, PEOPLE, COUNTS = QUESTIONS = ("populations", "people", "counts")
@@ -41,8 +42,11 @@ def question(about: str | None, *sides: Sketches, of_people: bool = False) -> st
         if about == POPULATIONS and not all(map(has_spread, sides)):
             raise ParameterError(NO_POPULATIONS, "about")
         return about
-    if not of_people and any(side.totals is None for side in sides):
-        return COUNTS
+    if not of_people:
+        if any(side.totals is None for side in sides):
+            return COUNTS
+        if sum(int(has_sure_total(side).sum()) for side in sides) < min(2, sum(map(len, sides))):
+            return COUNTS  # there may be nobody to ask about
     is_shared = any(side.noises.has_shared for side in sides) or (
         len(sides) == 2 and sides[0].noises.shared_count(sides[1].noises) > 0
     )

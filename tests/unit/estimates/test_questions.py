@@ -34,7 +34,7 @@ SKETCHES["shared votes"] = al.concat([SKETCHES["votes"], SKETCHES["votes"]["a"] 
 STRONGEST = {
     "votes": "populations",
     "totals": "people",
-    "no people": "people",
+    "no people": "counts",
     "arrays": "counts",
     "sum of votes": "populations",
     "twice a vote": "people",
@@ -57,7 +57,8 @@ def test_what_two_sides_share_counts_too():
 
 def test_too_few_people_change_no_question():
     rows, few = WITH_FEW[:4], WITH_FEW["few"]
-    assert question(None, rows, few) == question(None, few) == question(None, WITH_FEW) == "populations"
+    assert question(None, rows, few) == question(None, WITH_FEW) == "populations"
+    assert question(None, few) == "counts"
     assert question(None, SKETCHES["arrays"], of_people=True) == "people"
     assert question("counts", rows, few, of_people=True) == "counts"
 
