@@ -338,7 +338,7 @@ def _section(
         ),
         Check("nobody else is called falsely", not false, f"{len(false)} of {len(outliers)} releases"),
         Check(
-            "of equal parties, one is called in at most one release of fifty, though 5 % are promised",
+            "of equal parties, at most one release in fifty calls one; 5 % are promised",
             sum(map(bool, equal)) <= max(0.02 * len(equal), 1 if len(equal) > 1 else 0),
             f"{sum(map(bool, equal))} of {len(equal)} releases",
         ),

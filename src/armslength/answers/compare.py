@@ -154,23 +154,13 @@ class Comparison(Answer):
         total = sum(counts.values())
         if total < self.pairs:
             return f"{total:,} of {plural(self.pairs, 'pair')} are listed."
-        words = {1: "differs"}.get(counts[DIFFER], "differ")
-        parts = [f"{counts[DIFFER]:,} of {plural(total, 'pair')} {words}"]
-        if counts[SAME]:
-            limit = (
-                ""
-                if self.alike is None
-                else (
-                    f" (similarity at least {self.alike:g})"
-                    if self.about != COUNTS
-                    else f" (distance at most {self.alike:g})"
-                )
-            )
-            parts.append(f"{counts[SAME]:,} {'is' if counts[SAME] == 1 else 'are'} alike{limit}")
-        if counts[INCONCLUSIVE]:
-            parts.append(
-                f"{counts[INCONCLUSIVE]:,} {'is' if counts[INCONCLUSIVE] == 1 else 'are'} inconclusive{self._in_all()}"
-            )
+        limit = "similarity at least" if self.about != COUNTS else "distance at most"
+        parts = [
+            f"{counts[DIFFER]:,} of {plural(total, 'pair')} {'differs' if counts[DIFFER] == 1 else 'differ'}"
+        ]
+        for word, more in ((SAME, f" ({limit} {self.alike or 0:g})"), (INCONCLUSIVE, self._in_all())):
+            if counts[word]:
+                parts.append(f"{counts[word]:,} {'is' if counts[word] == 1 else 'are'} {word}{more}")
         return f"{', '.join(parts)}."
 
     def _in_all(self) -> str:
@@ -214,7 +204,7 @@ class Comparison(Answer):
                 for name in ("left", "right")
             ),
             Column("verdict", len(INCONCLUSIVE)),
-            Column(schema_number(self.about), _WIDTH),
+            Column(_number_name(self.about), _WIDTH),
         ]
         lines = [self._title(), "", heading(columns)]
         lines += [
@@ -234,7 +224,7 @@ def _by_number(row: dict[str, Any]) -> tuple[bool, float]:
     return is_unknown, row["similarity"] or 0.0
 
 
-def schema_number(about: str) -> str:
+def _number_name(about: str) -> str:
     """The number that people read: the similarity, or for counts the distance."""
     return "distance" if about == COUNTS else "similarity"
 

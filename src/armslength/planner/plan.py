@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from armslength.checks import integer, number, one_of, short_repr
 from armslength.errors import NotResolvableError, ParameterError
+from armslength.estimates.questions import QUESTIONS
 from armslength.planner import counts, plan_words
 from armslength.planner.item_groups import planned_groups
 from armslength.planner.least_people import least_people_of
@@ -47,7 +48,6 @@ from armslength.results import Result
 from armslength.threads import cached_attribute
 from armslength.transforms.transform import checked_input_dim
 
-ABOUT = ("populations", "people", "counts")
 _EVERY = {"relation", "unit", "items", "vocabulary", "total_share"}
 _OF_PEOPLE = {"record", "record_pairs"}
 _OF_COUNTS = {"contribution", "radius", "resolution", "on_grid", "changed_entries", "value_range"}
@@ -358,7 +358,7 @@ def _question(about: Any, of_people: Mapping[str, Any], of_counts: Mapping[str, 
                 for_counts[0],
             )
         about = "counts" if for_counts else "populations"
-    about = one_of("about", about, ABOUT)
+    about = one_of("about", about, QUESTIONS)
     needed, refused = ("distance", for_people) if about == "counts" else ("people", for_counts)
     if refused:
         others = "populations or people" if about == "counts" else "counts"
