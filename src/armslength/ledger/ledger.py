@@ -249,6 +249,12 @@ def _check_new_name(connection: sqlite3.Connection, population: str) -> None:
             f"population is missing: this ledger has others, such as {next(iter(names))!r}; name the people whose budget to charge",
             "population",
         )
+    if EVERYBODY in names and population not in names:
+        raise BudgetError(
+            f"this ledger charges all its releases to {EVERYBODY!r}, whose charges a budget of {population!r} would not know; "
+            "leave population out, or take another ledger for other people",
+            "population",
+        )
     for other in () if population in names else names:
         if resembles(population, other):
             raise BudgetError(

@@ -81,6 +81,11 @@ def test_without_a_name_all_people_of_a_ledger_are_one_population(tmp_path):
         al.release(COUNTS, X, ledger=new)
     al.release(COUNTS, X, ledger=new, labels=["d", "e", "f"])
     assert len(al.Ledger(new).entries()) == len(al.Ledger(new).entries("everybody")) == 2
+    with pytest.raises(al.BudgetError, match="everybody"):  # it would not know what was charged before
+        al.release(COUNTS, X, ledger=new, labels=["g", "h", "i"], population="staff")
+    with pytest.raises(al.BudgetError, match="everybody"):
+        al.Ledger(new).set_budget("staff", 9, unit="one patient")
+    assert len(al.Ledger(new).entries()) == 2
     al.release(COUNTS, X, ledger=al.Ledger(named, create=True), population="staff")
     with pytest.raises(al.ParameterError, match="staff") as caught:
         al.release(COUNTS, X, ledger=named, labels=["d", "e", "f"])
