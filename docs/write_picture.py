@@ -50,7 +50,7 @@ def main() -> None:
     """Release, compare and draw."""
     sketches = released()
     distances = al.distances(sketches, about="populations")
-    told_apart = distances.resolved(0.95, simultaneous=True)
+    differ = distances.resolved(0.95, simultaneous=True)
     height = TOP + CELL * len(sketches) + 62
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 944 {height}" role="img" aria-labelledby="title">',
@@ -62,7 +62,7 @@ def main() -> None:
         *heading(MAP, "3. Anyone compares", "how different are the profiles?"),
         *(line for row, name in enumerate(sketches.labels) for line in party(row, name)),
         *(line for row, values in enumerate(sketches.values) for line in sketch(row, values)),
-        *heat_map(distances.value, told_apart),
+        *heat_map(distances.value, differ),
         *legend(float(distances.value.max()), TOP + CELL * len(sketches) + 26),
         "</svg>",
     ]
@@ -139,15 +139,15 @@ def sketch(row: int, values: np.ndarray) -> list[str]:
     return [*bars, f'<path class="arrow" d="M{SKETCHES + 7 * BARS + 8},{y}h26" marker-end="url(#tip)"/>']
 
 
-def heat_map(distances: np.ndarray, told_apart: np.ndarray) -> list[str]:
-    """All pairs: darker is farther, hatched is not resolved."""
+def heat_map(distances: np.ndarray, differ: np.ndarray) -> list[str]:
+    """All pairs: darker is farther, hatched: no difference found."""
     parts = []
     for row, column in np.ndindex(distances.shape):
         x, y = MAP + CELL * column, TOP + CELL * row
         box = f'x="{x + 1}" y="{y + 1}" width="{CELL - 2}" height="{CELL - 2}" rx="3"'
         if row == column:
             parts.append(f'<rect class="line" {box}/>')
-        elif told_apart[row, column]:
+        elif differ[row, column]:
             opacity = 0.12 + 0.88 * distances[row, column] / distances.max()
             parts.append(f'<rect class="far" fill-opacity="{opacity:.2f}" {box}/>')
         else:
@@ -170,7 +170,7 @@ def legend(farthest: float, y: float) -> list[str]:
         *steps,
         f'<text class="quiet" x="{MAP + 134}" y="{y}">{farthest:.2f} apart</text>',
         f'<rect class="line" style="fill: url(#hatch)" x="{MAP + 32}" y="{y + 13}" width="16" height="14"/>',
-        f'<text class="quiet" x="{MAP + 56}" y="{y + 25}">not resolved: chance or noise</text>',
+        f'<text class="quiet" x="{MAP + 56}" y="{y + 25}">no difference found beyond chance</text>',
     ]
 
 
